@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings fuzz
+.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings fuzz static
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -53,7 +53,8 @@ help:
 	@echo "             RINHA=DIR names a copy of workloads/rinha with Laravel Octane in its vendor folder"
 	@echo "make bench-findings"
 	@echo "             how often the first bottleneck that is named is the right one, into docs/bench-findings.md"
-	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
+	@echo "make static  one file that needs no library of the machine, in target/static (docs/static-program.md)"
+	@echo "make fuzz    three minutes of fuzzing for each parser"
 
 demo:
 	@scripts/packages.sh demo
@@ -217,6 +218,9 @@ bench-findings:
 	target/release/stampede-bench findings $(BENCH)
 
 fuzz:
-	for target in $$(cargo +nightly fuzz list); do \
-		cargo +nightly fuzz run $$target -- -max_total_time=180 || exit 1; \
-	done
+	@scripts/rust.sh
+	@scripts/fuzz.sh
+
+static:
+	@scripts/rust.sh
+	@scripts/static.sh

@@ -43,6 +43,10 @@ export interface WireStudy {
   detectable_share: number | null;
   duration_s: number;
   finished_at: string | null;
+  /**
+   * How each generator was reached, where others than this process drove the load.
+   */
+  generators?: string[];
   id: string;
   kind: string;
   /**

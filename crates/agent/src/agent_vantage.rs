@@ -1,6 +1,7 @@
 //! The vantage that asks an agent.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +19,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use crate::HEARTBEAT;
 use crate::agent_host::AgentHost;
-use crate::clock_offset::{ClockCheck, ClockOffset};
+use crate::clock_offset::{ClockCheck, ClockOffset, FEWEST_PINGS, OffsetEstimate, pings_needed};
 use crate::handles::{AgentLoad, AgentSampler};
 use crate::line::{Incoming, Outgoing};
 use crate::line_error::{LineError, LostAgent};
 use crate::message::{AgentReply, AgentRequest, decode};
 use crate::preamble::Side;
 use crate::shared::Shared;
-
-/// Pings of one measurement of the clocks: enough that on a line whose delay varies some meet little of that on each way.
-const PINGS: u32 = 16;
 
 /// What is between two of them, so that none waits for another.
 const PING_PAUSE: Duration = Duration::from_millis(10);
@@ -103,6 +101,19 @@ impl AgentVantage {
         }
     }
 
+    /// Starts a server there that answers at once, and gives where it listens on the loopback device there; or why there is none. It
+    /// ends with the line, or when it is started again.
+    ///
+    /// # Errors
+    ///
+    /// When the agent is lost.
+    pub async fn serve_nothing(&self) -> Result<Result<SocketAddr, String>, LostAgent> {
+        match self.shared.ask(&AgentRequest::ServeNothing).await? {
+            AgentReply::ServesNothing(address) => Ok(address),
+            _ => Err(self.shared.unexpected()),
+        }
+    }
+
     /// The moment there that an instant here is, by an offset of the clocks.
     pub fn moment_at(&self, instant: Instant, offset: ClockOffset) -> Moment {
         offset.there(self.shared.at(instant))
@@ -129,25 +140,30 @@ impl fmt::Debug for AgentVantage {
     }
 }
 
-/// What several pings agree on.
+/// What several pings agree on: as many that on a line whose delay varies some meet little of that on each way.
 async fn measure(shared: &Arc<Shared>) -> Result<ClockOffset, LostAgent> {
-    let mut best = shared.measure_offset().await?;
-    let mut pings = JoinSet::new();
-    for number in 0..PINGS {
-        let shared = Arc::clone(shared);
-        pings.spawn(async move {
-            sleep(PING_PAUSE * number).await;
-            shared.measure_offset().await
-        });
+    let mut offsets = vec![shared.measure_offset().await?];
+    let mut estimate = OffsetEstimate::new(offsets[0], shared.here());
+    for needed in [|_: &[ClockOffset]| FEWEST_PINGS, pings_needed] {
+        let more = needed(&offsets).saturating_sub(offsets.len());
+        let mut pings: JoinSet<_> =
+            (0..more as u32).map(|number| ping(Arc::clone(shared), PING_PAUSE * number)).collect();
+        while let Some(next) = pings.join_next().await {
+            let next = match next {
+                Ok(next) => next?,
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            };
+            estimate.add(next, shared.here());
+            offsets.push(next);
+        }
     }
-    while let Some(next) = pings.join_next().await {
-        let next = match next {
-            Ok(next) => next?,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
-        best = best.narrowed_by(next);
-    }
-    Ok(best)
+    Ok(estimate.offset(shared.here()))
+}
+
+/// Sends a ping after a pause, and waits for its answer.
+async fn ping(shared: Arc<Shared>, pause: Duration) -> Result<ClockOffset, LostAgent> {
+    sleep(pause).await;
+    shared.measure_offset().await
 }
 
 enum Never {}

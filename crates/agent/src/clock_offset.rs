@@ -1,8 +1,8 @@
 //! How far an agent's clock is ahead of ours.
 //!
 //! A ping brings the agent's time between two of ours; its offset is that of their middle and off by half of the round trip at
-//! most (Cristian 1989). Of several the offset lies where their intervals overlap: one may have been quick there, another one back. Two
-//! clocks drift apart, so that what was known becomes less certain with its age.
+//! most (Cristian 1989). Of several the offset lies where their intervals overlap: one may have been quick there, another one back, so
+//! that the least delay of each way counts. Two clocks drift apart, so that what was known becomes less certain with its age.
 
 use std::time::Duration;
 
@@ -25,8 +25,9 @@ impl ClockOffset {
     pub(crate) fn of_ping(sent: Duration, at: Moment, received: Duration) -> Self {
         let trip = received.saturating_sub(sent);
         let middle = sent + trip / 2;
-        // Half a nanosecond was rounded off.
-        Self { ns: nanos(at.since_start()) - nanos(middle), bound: trip / 2 + Duration::from_nanos(1) }
+        // Half a nanosecond was rounded off, and the answer is from some time within the trip.
+        let bound = trip / 2 + trip.mul_f64(DRIFT) + Duration::from_nanos(1);
+        Self { ns: nanos(at.since_start()) - nanos(middle), bound }
     }
 
     /// Where this and a later offset overlap; the later one where they do not, since a clock has jumped.
@@ -90,21 +91,34 @@ impl OffsetEstimate {
         Self { offset, at }
     }
 
-    /// The offset as it was known last.
-    pub(crate) fn offset(&self) -> ClockOffset {
-        self.offset
-    }
-
-    /// How certain it is now.
-    pub(crate) fn bound(&self, now: Duration) -> Duration {
-        self.offset.bound + now.saturating_sub(self.at).mul_f64(DRIFT)
+    /// The offset, as certain as it is now.
+    pub(crate) fn offset(&self, now: Duration) -> ClockOffset {
+        let bound = self.offset.bound + now.saturating_sub(self.at).mul_f64(DRIFT);
+        ClockOffset { bound, ..self.offset }
     }
 
     /// Takes in what a ping says.
     pub(crate) fn add(&mut self, offset: ClockOffset, now: Duration) {
-        let known = ClockOffset { bound: self.bound(now), ..self.offset };
-        *self = Self::new(known.narrowed_by(offset), now);
+        *self = Self::new(self.offset(now).narrowed_by(offset), now);
     }
+}
+
+/// The fewest and the most pings of one measurement.
+pub(crate) const FEWEST_PINGS: usize = 16;
+const MOST_PINGS: usize = 160;
+
+/// How far the least delay that was met each way should be from the least that there is.
+const PRECISION: Duration = Duration::from_micros(100);
+
+/// How many pings a measurement needs that began with these. Of `n` delays that are spread evenly over a width, the least is an
+/// `n`-th of it above the bottom, on average.
+pub(crate) fn pings_needed(first: &[ClockOffset]) -> usize {
+    let mut bounds: Vec<Duration> = first.iter().map(|offset| offset.bound).collect();
+    bounds.sort_unstable();
+    let (Some(least), Some(median)) = (bounds.first(), bounds.get(bounds.len() / 2)) else { return FEWEST_PINGS };
+    // A bound is half of both ways, whose widths the median is above the least.
+    let width = (*median - *least) * 2;
+    (width.div_duration_f64(PRECISION) as usize).clamp(FEWEST_PINGS, MOST_PINGS)
 }
 
 fn nanos(duration: Duration) -> i64 {
@@ -123,16 +137,32 @@ mod tests {
     fn what_pings_agree_on_is_kept_until_it_is_too_old() {
         let ping = |sent: u32, trip: u32| ClockOffset::of_ping(MS * sent, Moment::new(MS * 500), MS * (sent + trip));
         let quick = ping(100, 2);
-        assert_eq!((quick.ns, quick.bound), (399_000_000, MS + Duration::from_nanos(1)));
+        assert_eq!((quick.ns, quick.bound), (399_000_000, MS + Duration::from_nanos(201)));
         let mut known = OffsetEstimate::new(quick, MS * 102);
         known.add(ping(100, 40), MS * 140);
         // It has drifted by 3.8 us at most.
-        assert!(known.offset().ns.abs_diff(quick.ns) < 4_000, "{known:?}");
-        assert!(known.offset().bound < MS + Duration::from_micros(4), "{known:?}");
+        let offset = known.offset(MS * 140);
+        assert!(offset.ns.abs_diff(quick.ns) < 4_000, "{known:?}");
+        assert!(offset.bound < MS + Duration::from_micros(5), "{known:?}");
         // After 400 s it may be off by 40 ms more.
         let (slow, later) = (ping(100, 40), MS * 400_140);
         known.add(slow, later);
-        assert!(known.offset().ns.abs_diff(slow.ns) < 10_000, "{known:?} {slow:?}");
+        assert!(known.offset(later).ns.abs_diff(slow.ns) < 10_000, "{known:?} {slow:?}");
+    }
+
+    #[test]
+    fn delays_that_vary_take_more_pings() {
+        let ping = |trip: Duration| ClockOffset::of_ping(MS * 100, Moment::new(MS * 500), MS * 100 + trip);
+        for (name, trips, needed) in [
+            ("none", vec![], 16),
+            ("a quiet line", vec![MS; 16], 16),
+            ("one that was held up", [vec![MS; 15], vec![MS * 300]].concat(), 16),
+            ("5 ms to and fro", (0..16).map(|number| MS * 20 + MS * number * 10 / 16).collect(), 50),
+            ("a wild line", (0..16).map(|number| MS * 100 + MS * number * 5).collect(), 160),
+        ] {
+            let first: Vec<_> = trips.into_iter().map(ping).collect();
+            assert_eq!(pings_needed(&first), needed, "{name}");
+        }
     }
 
     #[test]
@@ -142,7 +172,7 @@ mod tests {
         let back = ClockOffset::of_ping(MS * 200, Moment::new(MS * 211), MS * 212);
         assert_eq!((there.ns, back.ns), (-5_000_000, 5_000_000));
         let both = there.narrowed_by(back);
-        assert!(both.ns.abs_diff(0) <= 1 && both.bound < MS + Duration::from_nanos(3), "{both:?}");
+        assert!(both.ns.abs_diff(0) <= 1 && both.bound < MS + Duration::from_micros(2), "{both:?}");
         // A clock that jumped by a second.
         let jumped = ClockOffset { ns: 1_000_000_000, bound: MS };
         assert_eq!(both.narrowed_by(jumped), jumped);

@@ -16,6 +16,7 @@ mod line;
 mod line_error;
 mod message;
 mod message_reader;
+mod null_server;
 mod outbox;
 mod preamble;
 mod serve;

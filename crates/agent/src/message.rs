@@ -3,6 +3,7 @@
 //! A message is a number and a request, or the same number and a reply, in MessagePack with the names of fields: some values are
 //! read by looking at them first (`Load` by its `model`), which formats without names and types do not permit.
 
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub(crate) enum AgentRequest {
     Ping,
     /// Asks what it runs on.
     Describe,
+    /// Asks for a server that answers at once, until the line ends.
+    ServeNothing,
     Connect {
         endpoint: Endpoint,
         timeout: Duration,
@@ -58,6 +61,8 @@ pub(crate) enum AgentReply {
         timestamp: Timestamp,
     },
     Described(AgentHost),
+    /// Where the server that answers at once listens, or why there is none.
+    ServesNothing(Result<SocketAddr, String>),
     Connected(Result<(), NoAnswer>),
     Answered(Result<Answer, NoAnswer>),
     Read(Reading),
@@ -187,6 +192,7 @@ mod tests {
         for request in [
             AgentRequest::Ping,
             AgentRequest::Describe,
+            AgentRequest::ServeNothing,
             AgentRequest::Connect { endpoint: tcp(), timeout: SECOND },
             AgentRequest::Exchange(call),
             AgentRequest::Counters { at: Some(moment), groups: vec![targets.meters.clone(), Vec::new()] },
@@ -235,6 +241,8 @@ mod tests {
                 boot: "a".to_owned(),
                 io_uring_refused: Some("b".to_owned()),
             }),
+            AgentReply::ServesNothing(Ok("127.0.0.1:80".parse().unwrap())),
+            AgentReply::ServesNothing(Err("a".to_owned())),
             AgentReply::Connected(Ok(())),
             AgentReply::Connected(Err(no_answer)),
             AgentReply::Answered(Ok(answer)),

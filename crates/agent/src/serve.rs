@@ -19,6 +19,7 @@ use crate::agent_host::AgentHost;
 use crate::line::{Incoming, Outgoing};
 use crate::line_error::LineError;
 use crate::message::{AgentReply, AgentRequest, decode, encode};
+use crate::null_server::NullServer;
 use crate::preamble::Side;
 
 /// How often loads are looked at.
@@ -58,6 +59,8 @@ struct Agent {
     outgoing: Outgoing,
     loads: HashMap<u64, RunningLoad>,
     samplers: HashMap<u64, RunningSampler>,
+    /// Who answers at once, where that was asked for.
+    null_server: Option<NullServer>,
     /// What takes time: it gives the number of its request, and the reply.
     tasks: JoinSet<(u64, AgentReply)>,
     /// Those of them that finish a load or a sampler.
@@ -87,6 +90,7 @@ impl Agent {
             outgoing,
             loads: HashMap::new(),
             samplers: HashMap::new(),
+            null_server: None,
             tasks: JoinSet::new(),
             finishing: HashMap::new(),
             next_look: Instant::now(),
@@ -134,6 +138,11 @@ impl Agent {
                 self.reply(number, &AgentReply::Pong { at, timestamp })?;
             }
             AgentRequest::Describe => self.reply(number, &AgentReply::Described(self.host.clone()))?,
+            AgentRequest::ServeNothing => {
+                let started = NullServer::start().map_err(|error| error.to_string());
+                let address = started.map(|server| self.null_server.insert(server).address);
+                self.reply(number, &AgentReply::ServesNothing(address))?;
+            }
             AgentRequest::Connect { endpoint, timeout } => {
                 self.tasks
                     .spawn(async move { (number, AgentReply::Connected(vantage.connect(&endpoint, timeout).await)) });

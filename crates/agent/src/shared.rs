@@ -222,7 +222,7 @@ impl Shared {
     /// The offset of the clocks, as it is known now.
     pub(crate) fn offset(&self) -> Option<ClockOffset> {
         let (here, known) = (self.here(), self.known());
-        known.offset.as_ref().map(|known| ClockOffset { bound: known.bound(here), ..known.offset() })
+        known.offset.as_ref().map(|known| known.offset(here))
     }
 
     /// Makes counters of these groups come with each pause for a while, and gives what came last.
@@ -265,15 +265,15 @@ impl Shared {
     pub(crate) fn now(&self) -> Moment {
         let here = self.here();
         let mut known = self.known();
-        let there = known.offset.as_ref().map_or(Moment::START, |known| known.offset().there(here));
+        let there = known.offset.as_ref().map_or(Moment::START, |known| known.offset(here).there(here));
         known.latest = known.latest.max(there);
         known.latest
     }
 
     /// Our time at a moment there.
     pub(crate) fn here_at(&self, there: Moment) -> Duration {
-        let known = self.known();
-        known.offset.as_ref().map_or(Duration::ZERO, |known| known.offset().here(there))
+        let (here, known) = (self.here(), self.known());
+        known.offset.as_ref().map_or(Duration::ZERO, |known| known.offset(here).here(there))
     }
 
     /// The date and time there.

@@ -174,6 +174,11 @@ impl Schedule {
         self.stages.first().map_or(self.held, |stage| stage.from)
     }
 
+    /// The highest rate of all its length.
+    pub fn highest_rate(&self) -> Rate {
+        self.stages.iter().flat_map(|stage| [stage.from, stage.to]).fold(self.held, Rate::max)
+    }
+
     /// How long the stages take together; zero when there is only a held rate.
     pub fn length(&self) -> Duration {
         Duration::from_nanos(self.begins.last().map_or(0, |begin| begin.ns))

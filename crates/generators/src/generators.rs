@@ -6,7 +6,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,11 +22,15 @@ use tokio::time::Instant;
 
 use crate::agent_process::AgentProcess;
 use crate::generators_error::GeneratorsError;
+use crate::most;
 use crate::shared_load::{LoadPart, SharedLoad};
 use crate::ssh::{SentProgram, explained};
 
 /// Orders are on their way for so long at least before a load begins: writing and reading them takes its time, too.
 const LEAD: Duration = Duration::from_millis(200);
+
+/// How often it is looked whether a short load is over.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// How many bounds of a clock, each half a round trip, an order may be on its way.
 const TRIPS: u32 = 6;
@@ -47,6 +51,8 @@ pub struct Member {
     host: AgentHost,
     /// What carries its stream, where that is a process of ours.
     process: Option<AgentProcess>,
+    /// Requests a second that it can offer at most, where that was measured.
+    pub(crate) most: OnceLock<f64>,
 }
 
 impl Member {
@@ -57,7 +63,7 @@ impl Member {
     /// When it is lost.
     pub async fn of(agent: Arc<AgentVantage>) -> Result<Self, GeneratorsError> {
         let host = agent.describe().await.map_err(|lost| GeneratorsError(vec![lost.to_string()]))?;
-        Ok(Self { agent, host, process: None })
+        Ok(Self { agent, host, process: None, most: OnceLock::new() })
     }
 
     /// Its name.
@@ -78,9 +84,21 @@ impl Member {
             Ok((agent, host))
         };
         match begun.await {
-            Ok((agent, host)) => Ok(Self { agent, host, process: Some(process) }),
+            Ok((agent, host)) => Ok(Self { agent, host, process: Some(process), most: OnceLock::new() }),
             Err::<_, stampede_agent::LostAgent>(lost) => Err((lost.reason.to_string(), process.said())),
         }
+    }
+
+    /// Measures what it can offer at most on these processors, of which it has so many for itself.
+    async fn measure_most(&self, cpus: &[u32], processors: f64, backend: Backend) -> Result<f64, String> {
+        let server = self.agent.serve_nothing().await.map_err(|lost| lost.to_string())??;
+        let mut load = self.agent.load(most::order(server, cpus, backend)).map_err(|error| error.to_string())?;
+        while !load.look().is_finished {
+            tokio::time::sleep(LOOK).await;
+        }
+        let outcome = load.finish().await.map_err(|error| error.to_string())?;
+        let most = most::rate(&outcome.result, processors)?;
+        Ok(*self.most.get_or_init(|| most))
     }
 
     /// The last that what carries it wrote to standard error.
@@ -91,7 +109,8 @@ impl Member {
 
 impl Generators {
     /// Starts an agent by each carrier: `program` is this program, `purpose` what others who wait for a machine's lock are told, and
-    /// `boot` what the start of this machine's kernel is known by.
+    /// `boot` what the start of this machine's kernel is known by. With `go_first` they go before other programs of their machine, where each has
+    /// a processor for itself.
     ///
     /// # Errors
     ///
@@ -102,18 +121,26 @@ impl Generators {
         program: &Path,
         purpose: &str,
         boot: String,
+        go_first: bool,
     ) -> Result<Arc<Self>, GeneratorsError> {
         let sent = send(carriers, program).await?;
         let mut starting = JoinSet::new();
         for (place, (name, carrier)) in names(carriers).into_iter().zip(carriers).enumerate() {
-            let own = || [program.as_os_str().to_owned(), OsString::from("__agent")];
+            let mut arguments = Vec::new();
+            if go_first {
+                let are_beside = |other: &&Carrier| *other == carrier || !is_sent(carrier) && !is_sent(other);
+                let beside = carriers.iter().filter(are_beside).count();
+                arguments.push(format!("--first={beside}"));
+            }
+            let own = || [program.as_os_str().to_owned(), OsString::from("__agent")].into_iter();
+            let own = || own().chain(arguments.iter().map(OsString::from));
             let command: Vec<OsString> = match (carrier, &sent) {
-                (Carrier::Local, _) => own().to_vec(),
+                (Carrier::Local, _) => own().collect(),
                 (Carrier::Exec(command), _) => command.iter().map(OsString::from).chain(own()).collect(),
                 (Carrier::Ssh(destination), Some(sent)) => {
                     // One of several on a machine holds its lock.
                     let is_first = !carriers[..place].contains(carrier);
-                    sent.command(destination, is_first.then_some(purpose))
+                    sent.command(destination, is_first.then_some(purpose), &arguments)
                 }
                 (Carrier::Ssh(_), None) => continue,
             };
@@ -154,16 +181,16 @@ impl Generators {
 
     /// The processors of a member's part: of those that are meant for loads here, or of its own machine's, the share that no other member
     /// of that machine has.
-    fn cpus_of(&self, place: usize, spec: &LoadSpec) -> Vec<u32> {
+    fn cpus_of(&self, place: usize, cpus: &[u32]) -> Vec<u32> {
         let host = &self.members[place].host;
         let are_beside = |member: &&Arc<Member>| member.host.boot == host.boot;
         let of_machine = self.members.iter().filter(are_beside).count();
         let own = self.members[..place].iter().filter(are_beside).count();
         let allowed: BTreeSet<u32> = host.cpus.iter().copied().collect();
-        let meant = spec.cpus.iter().copied().filter(|cpu| host.boot == self.boot && allowed.contains(cpu));
+        let meant = cpus.iter().copied().filter(|cpu| host.boot == self.boot && allowed.contains(cpu));
         let mut pool: Vec<u32> = meant.collect();
         if pool.is_empty() {
-            let most = (spec.cpus.len() * of_machine).max(1);
+            let most = (cpus.len() * of_machine).max(1);
             pool = host.cpus.iter().rev().take(most).copied().collect();
         }
         match pool.len() {
@@ -173,6 +200,31 @@ impl Generators {
         }
     }
 
+    /// The backend that all of them can use.
+    fn backend(&self, asked: Backend) -> Backend {
+        if self.refuses_io_uring() { Backend::Epoll } else { asked }
+    }
+
+    /// Measures what each can offer at most, all at once, of a load on these processors of this machine: requests a second by its name,
+    /// or why that is not known.
+    pub async fn measure_most(&self, cpus: &[u32], backend: Backend) -> Vec<(&str, Result<f64, String>)> {
+        let cpus: Vec<Vec<u32>> = (0..self.members.len()).map(|place| self.cpus_of(place, cpus)).collect();
+        let mut measuring = JoinSet::new();
+        for (place, (member, own)) in self.members.iter().zip(&cpus).enumerate() {
+            let users = |cpu: &u32| {
+                let of_machine =
+                    self.members.iter().zip(&cpus).filter(|(other, _)| other.host.boot == member.host.boot);
+                of_machine.filter(|(_, cpus)| cpus.contains(cpu)).count() as f64
+            };
+            let processors = own.iter().map(|cpu| users(cpu).recip()).sum();
+            let (member, own, backend) = (Arc::clone(member), own.clone(), self.backend(backend));
+            measuring.spawn(async move { (place, member.measure_most(&own, processors, backend).await) });
+        }
+        let mut measured = measuring.join_all().await;
+        measured.sort_by_key(|(place, _)| *place);
+        self.members.iter().zip(measured).map(|(member, (_, most))| (member.name(), most)).collect()
+    }
+
     /// The part of a load that a member drives.
     fn part(&self, (place, of): (usize, NonZeroU32), begins: Instant, order: &LoadOrder) -> LoadPart {
         let member = &self.members[place];
@@ -180,12 +232,20 @@ impl Generators {
         let begins_there = member.agent.moment_at(begins, offset);
         let spec = LoadSpec {
             shard: Some(Shard { index: place as u32, of }),
-            cpus: self.cpus_of(place, &order.spec),
-            backend: if self.refuses_io_uring() { Backend::Epoll } else { order.spec.backend },
+            cpus: self.cpus_of(place, &order.spec.cpus),
+            backend: self.backend(order.spec.backend),
             ..order.spec.clone()
         };
         let order = LoadOrder { spec, begins: Some(begins_there), ..order.clone() };
         LoadPart::new(Arc::clone(member), member.agent.load(order), (begins, begins_there), offset)
+    }
+}
+
+/// Whether the program is sent to where a carrier leads.
+fn is_sent(carrier: &Carrier) -> bool {
+    match carrier {
+        Carrier::Ssh(_) => true,
+        Carrier::Local | Carrier::Exec(_) => false,
     }
 }
 

@@ -7,6 +7,7 @@ mod agent_process;
 mod faults;
 mod generators;
 mod generators_error;
+mod most;
 mod shared_load;
 mod ssh;
 

@@ -54,6 +54,7 @@ impl LoadPart {
     /// Waits for its end. Where it was lost, there is a record all the same.
     async fn finish(self) -> (GeneratorRecord, Option<LinkUse>) {
         let Self { member, handle, begins: (begins, begins_there), offset, progress, .. } = self;
+        let most_rps = member.most.get().copied();
         let lost = |problem: &str| {
             let Progress { ok, failed } = progress;
             let said = Some(member.said()).filter(|said| !said.is_empty()).map(|said| format!("; it said: {said}"));
@@ -67,6 +68,7 @@ impl LoadPart {
                 result: None,
                 held_up: None,
                 start: None,
+                most_rps,
                 faults: vec![fault],
             }
         };
@@ -97,7 +99,8 @@ impl LoadPart {
             elapsed: begins.elapsed(),
         };
         let faults = faults(&seen);
-        (GeneratorRecord { name: member.name().to_owned(), result: Some(result), held_up, start, faults }, link)
+        let name = member.name().to_owned();
+        (GeneratorRecord { name, result: Some(result), held_up, start, most_rps, faults }, link)
     }
 }
 

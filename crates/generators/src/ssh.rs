@@ -73,11 +73,13 @@ impl SentProgram {
         run(destination, &send, bytes, SENDING).await.map(drop)
     }
 
-    /// The command that starts it there. It takes the machine's lock, where it says what for.
-    pub(crate) fn command(&self, destination: &str, lock: Option<&str>) -> Vec<OsString> {
+    /// The command that starts an agent there with these arguments. It takes the machine's lock, where it says what for.
+    pub(crate) fn command(&self, destination: &str, lock: Option<&str>, arguments: &[String]) -> Vec<OsString> {
         let plain = |letter: &char| letter.is_ascii_alphanumeric() || " ._-".contains(*letter);
         let lock = lock.map(|purpose| format!(" --lock \"{}\"", purpose.chars().filter(plain).collect::<String>()));
-        ssh(destination, &format!(r#"{FOLDER}; exec "$d/{}" __agent{}"#, self.hash, lock.unwrap_or_default()))
+        let arguments: String = arguments.iter().map(|argument| format!(" {argument}")).collect();
+        let lock = lock.unwrap_or_default();
+        ssh(destination, &format!(r#"{FOLDER}; exec "$d/{}" __agent{arguments}{lock}"#, self.hash))
     }
 }
 

@@ -41,6 +41,11 @@ impl Precedence {
         Self(policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_RR)
     }
 
+    /// Whether it goes first.
+    pub fn goes_first(self) -> bool {
+        self.0
+    }
+
     /// Has the calling thread go first in its role, where the thread before it does.
     pub fn adopt(self, role: ThreadRole) {
         if self.0 {

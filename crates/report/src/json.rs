@@ -85,6 +85,9 @@ pub(crate) struct WireStudy<'a> {
     /// From where on a study that was to be measured in turns was measured in windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     windows_from: Option<WireWindowsFrom<'a>>,
+    /// How each generator was reached, where others than this process drove the load.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    generators: Vec<String>,
     /// Where scatter comes from, in a study that was measured in turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_scatter: Option<WireTurnScatter>,
@@ -154,6 +157,7 @@ impl<'a> WireStudy<'a> {
             detectable_share: view.analysis.detectable.map(rounded),
             open_part: WireOpenPart::of(view).map(Box::new),
             windows_from: windows_from.as_ref().map(WireWindowsFrom::of),
+            generators: groundwork.generators.iter().map(ToString::to_string).collect(),
             turn_scatter: TurnScatter::of(view.study, view.trials).map(|scatter| WireTurnScatter::of(&scatter)),
             why: why::explanation(view).map(|explanation| WireExplanation::of(view, &explanation)),
         }

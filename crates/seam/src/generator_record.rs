@@ -48,6 +48,8 @@ pub struct GeneratorRecord {
     pub held_up: Option<HeldUp>,
     /// When it began; nothing of one that sent nothing.
     pub start: Option<StartSkew>,
+    /// Requests a second that it can offer at most, where that was measured before.
+    pub most_rps: Option<f64>,
     /// Why its part of the load was not what it should be, each with its name and what to do.
     pub faults: Vec<String>,
 }

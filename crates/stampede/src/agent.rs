@@ -17,9 +17,15 @@ use crate::open_files::raise_open_files;
 /// A number that the kernel gives to each of its starts (random(4)).
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Serves until its input ends, or nothing comes any more; where `lock` says what for, while nobody else measures on this machine.
-pub(crate) fn serve(lock: Option<&str>) -> ExitCode {
+/// Serves until its input ends, or nothing comes any more; where `lock` says what for, while nobody else measures on this machine. Its
+/// load goes before other programs where so many agents as `first` says have a processor each: those that share one would wait for each
+/// other.
+pub(crate) fn serve(lock: Option<&str>, first: Option<usize>) -> ExitCode {
     raise_open_files();
+    if first.is_some_and(|agents| available_cpus().len() >= agents) {
+        // Who may not is as every program: a load that was late for it is found.
+        let _ = stampede_priority::go_first();
+    }
     let served = lock.map(MeasuringLock::try_acquire).transpose().map_err(|error| with_causes(&error));
     match served.and_then(|_lock| serve_streams()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -167,6 +167,9 @@ pub(crate) enum Command {
         /// Take the machine's measuring lock, for this
         #[arg(long, value_name = "PURPOSE")]
         lock: Option<String>,
+        /// Go before other programs, where so many agents of this machine have a processor each
+        #[arg(long, value_name = "AGENTS")]
+        first: Option<usize>,
     },
     /// Serve the yard-stick (started by Stampede itself)
     #[command(name = "__yard-stick", hide = true)]

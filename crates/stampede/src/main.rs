@@ -26,6 +26,7 @@ mod list;
 mod load;
 mod looker;
 mod mimic;
+mod name_service;
 mod notices;
 mod open_files;
 mod platform;
@@ -57,9 +58,10 @@ use crate::exit::{Exit, Failure};
 use crate::host::ThisMachine;
 
 fn main() -> ExitCode {
+    name_service::keep_to_files_and_dns();
     match Args::parse().command {
         Command::Warden => stampede_platforms::warden::run(),
-        Command::Agent { lock } => agent::serve(lock.as_deref()),
+        Command::Agent { lock, first } => agent::serve(lock.as_deref(), first),
         Command::YardStick { address } => yard_stick::serve(&address),
         command => exit::code(obey(command, &ThisMachine::new())),
     }

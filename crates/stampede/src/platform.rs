@@ -2,14 +2,17 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use stampede_conduct::{Failure, needs};
+use stampede_load::Backend;
 use stampede_plan::{ComparePlan, PlatformChoice};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform};
 use stampede_platforms::{LocalConfig, LocalPlatform};
-use stampede_seam::Platform;
+use stampede_seam::{Platform, Vantage};
 
-use crate::{clean, folders, generators, looker, screen};
+use crate::generators::{self, Demand};
+use crate::{clean, folders, looker, screen};
 
 /// The plan's platform, on these processors, with all that the runtimes of the plan and of those beside it need and that it can give
 /// them.
@@ -22,8 +25,7 @@ pub(crate) async fn platform(
     match &plan.platform {
         PlatformChoice::Local => {
             let config = config(plan, server_cpus)?;
-            let vantage =
-                generators::vantage(&plan.generators, &format!("compare {}", plan.workload.id), quiet).await?;
+            let vantage = vantage(plan, quiet).await?;
             // It cleans up after Stampedes that were killed, which may take a while.
             let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config, vantage)).await {
                 Ok(platform) => platform.map_err(Failure::missing)?,
@@ -58,11 +60,20 @@ pub(crate) async fn containers(
         parts: !plan.topology.is_single(),
         tell: if quiet { |_| {} } else { screen::note },
     };
-    let vantage = generators::vantage(&plan.generators, &format!("compare {}", plan.workload.id), quiet).await?;
+    let vantage = vantage(plan, quiet).await?;
     let platform = DockerPlatform::new(config, vantage).await.map_err(Failure::missing)?;
     clean::tell(platform.cleaned());
     platform.provide(&all().flat_map(needs).collect::<Vec<_>>()).await.map_err(Failure::missing)?;
     Ok(platform)
+}
+
+/// The vantage of a plan, by its generators where it has some.
+async fn vantage(plan: &ComparePlan, quiet: bool) -> Result<Arc<dyn Vantage>, Failure> {
+    let purpose = format!("compare {}", plan.workload.id);
+    // This process is on the processors of the load; the backend is found later, and epoll is what all machines have.
+    let cpus = stampede_platforms::available_cpus();
+    let demand = Demand { purpose: &purpose, loads: vec![&plan.load], cpus: &cpus, backend: Backend::Epoll };
+    generators::vantage(&plan.generators, demand, quiet).await
 }
 
 /// What the platform is told, for a plan that is served by these processors.

@@ -6,3 +6,4 @@ mod line;
 mod lost;
 mod made_up;
 mod real;
+mod start;

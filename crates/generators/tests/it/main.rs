@@ -10,7 +10,7 @@ use std::time::Duration;
 use stampede_agent::{AgentHost, AgentVantage, PATIENCE, serve};
 use stampede_core::Latencies;
 use stampede_generators::{Generators, Member};
-use stampede_seam::{LoadOrder, LoadOutcome, LoadResult, StartSkew, Vantage as _};
+use stampede_seam::{Backend, LoadOrder, LoadOutcome, LoadResult, StartSkew, Vantage as _};
 use stampede_testkit::{Behaviour, CountingServer, samples};
 use stampede_vantage::Here;
 use tokio::io::{duplex, split};
@@ -98,6 +98,22 @@ async fn one_whose_order_comes_late_begins_late_and_is_named() {
         "{faults:?}"
     );
     assert_eq!(all(&result), server.stop().requests());
+}
+
+#[tokio::test]
+async fn what_each_can_send_at_most_is_measured_before() {
+    let (generators, _holds) = generators(3).await;
+    let most = generators.measure_most(&[0], Backend::Epoll).await;
+    let names: Vec<_> = most.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["g1", "g2", "g3"]);
+    let most: Vec<f64> = most.into_iter().map(|(_, most)| most.unwrap()).collect();
+    // More than a second has time for in any build, and less than the kernel takes.
+    assert!(most.iter().all(|most| (100.0..10_000_000.0).contains(most)), "{most:?}");
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let outcome = drive(&generators, order(&server, "open:90", Duration::from_secs(1)), || {}).await;
+    let kept: Vec<_> = outcome.generators.iter().filter_map(|part| part.most_rps).collect();
+    assert_eq!(kept, most);
+    assert_eq!(server.stop().requests(), 90);
 }
 
 /// From and to which value a percentile lies with 99 % confidence, by the ranks of the sample.

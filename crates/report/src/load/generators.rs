@@ -21,10 +21,10 @@ pub(super) fn lines(generators: &[GeneratorRecord]) -> Vec<String> {
     let mut lines = vec![format!("  generators {}{skew}", generators.len())];
     let width = generators.iter().map(|generator| generator.name.chars().count()).max().unwrap_or(0).clamp(9, 24);
     lines.push(format!(
-        "    {:<width$}{:>9}{:>10}{:>10}{:>14}{:>6}{:>6}{:>6}",
-        "name", "sent/s", "late p50", "late p99", "began ms", "CPU", "wait", "quota"
+        "    {:<width$}{:>9}{:>9}{:>10}{:>10}{:>14}{:>6}{:>6}{:>6}",
+        "name", "sent/s", "most/s", "late p50", "late p99", "began ms", "CPU", "wait", "quota"
     ));
-    for GeneratorRecord { name, result, held_up, start, faults } in generators {
+    for GeneratorRecord { name, result, held_up, start, most_rps, faults } in generators {
         let name: String = name.chars().take(width).collect();
         let mark = if faults.is_empty() { "" } else { "  INVALID" };
         let Some(result) = result else {
@@ -37,6 +37,7 @@ pub(super) fn lines(generators: &[GeneratorRecord]) -> Vec<String> {
             0 => "-".to_owned(),
             _ => millis(result.total.lateness.quantile(q)),
         };
+        let most = most_rps.map_or_else(|| "-".to_owned(), |most| format!("{most:.0}"));
         let began = start.map_or_else(
             || "-".to_owned(),
             |StartSkew { ns, bound }| format!("{:+.2}+-{:.2}", ns as f64 / 1e6, bound.as_secs_f64() * 1e3),
@@ -45,7 +46,7 @@ pub(super) fn lines(generators: &[GeneratorRecord]) -> Vec<String> {
         let threads = window * f64::from(result.generator.threads.max(1));
         let HeldUp { waited, throttled, paused: _ } = held_up.unwrap_or_default();
         lines.push(format!(
-            "    {name:<width$}{rate:>9.1}{:>10}{:>10}{began:>14}{:>6}{:>6}{:>6}{mark}",
+            "    {name:<width$}{rate:>9.1}{most:>9}{:>10}{:>10}{began:>14}{:>6}{:>6}{:>6}{mark}",
             late(0.50),
             late(0.99),
             share(result.generator.cpu + result.spin, threads),
@@ -63,6 +64,8 @@ pub(super) struct WireMember<'a> {
     name: &'a str,
     requests: Option<WireRequests>,
     sent_rps: Option<f64>,
+    /// Requests a second that it can send at most, as measured before the load.
+    most_rps: Option<f64>,
     lateness_us: Option<WireLatencies>,
     threads: Option<u32>,
     cpu_seconds: Option<f64>,
@@ -83,7 +86,7 @@ pub(super) struct WireMember<'a> {
 
 impl<'a> WireMember<'a> {
     pub(super) fn of(generator: &'a GeneratorRecord) -> Self {
-        let GeneratorRecord { name, result, held_up, start, faults } = generator;
+        let GeneratorRecord { name, result, held_up, start, most_rps, faults } = generator;
         let result = result.as_ref();
         let rate = |result: &LoadResult| {
             rounded(result.total.requests.sent as f64 / result.window.as_secs_f64().max(f64::MIN_POSITIVE))
@@ -93,6 +96,7 @@ impl<'a> WireMember<'a> {
             name,
             requests: result.map(|result| WireRequests::of(&result.total)),
             sent_rps: result.map(rate),
+            most_rps: most_rps.map(rounded),
             lateness_us: result.map(lateness),
             threads: result.map(|result| result.generator.threads),
             cpu_seconds: result.map(|result| result.generator.cpu.as_secs_f64()),

@@ -1,9 +1,10 @@
 //! The JSON of a study.
 
 use serde_json::Value;
+use stampede_core::Carrier;
 use stampede_report::json;
 
-use crate::samples::{four_runtimes, with_failures, with_trust, without_limits};
+use crate::samples::{Sample, four_runtimes, with_failures, with_trust, without_limits};
 
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
@@ -85,4 +86,16 @@ fn what_bounds_a_studys_claims_is_in_it() {
     assert_eq!(yard_stick["readings"][0]["requests_per_cpu_second"], 12_020.0);
     assert_eq!(yard_stick["readings"][4]["reason"], "no answer");
     assert_eq!((&yard_stick["drift"]["standing_out"], &yard_stick["drift"]["without"]), (&[3].into(), &[5].into()));
+}
+
+#[test]
+fn generators_are_named() {
+    let mut sample = four_runtimes();
+    let named = |sample: &Sample| -> Value {
+        let study: Value = serde_json::from_str(&sample.render(json::render)).unwrap();
+        study["generators"].clone()
+    };
+    assert_eq!(named(&sample), Value::Null);
+    sample.study.groundwork.generators = Carrier::read_all("local:2,exec:'ip netns exec client'").unwrap();
+    assert_eq!(named(&sample), serde_json::json!(["local", "local", "exec:'ip netns exec client'"]));
 }

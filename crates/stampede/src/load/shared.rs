@@ -7,7 +7,7 @@ use stampede_load::{LoadResult, LoadSpec};
 use stampede_seam::{GeneratorRecord, LoadOrder, LoadOutcome};
 
 use crate::exit::{Exit, Failure};
-use crate::generators;
+use crate::generators::{self, Demand};
 use crate::load::live::Live;
 use crate::load::timeseries::Timeseries;
 use crate::signals::Signals;
@@ -23,7 +23,13 @@ pub(super) async fn drive(
     mut live: Live,
     mut timeseries: Option<&mut Timeseries>,
 ) -> Result<(LoadResult, Vec<GeneratorRecord>, bool), Failure> {
-    let vantage = generators::vantage(carriers, &format!("load {}", spec.host), quiet).await?;
+    let loads = match &spec.scenario {
+        None => vec![&spec.load],
+        Some(scenario) => scenario.crowds.iter().map(|crowd| &crowd.load).collect(),
+    };
+    let purpose = format!("load {}", spec.host);
+    let demand = Demand { purpose: &purpose, loads, cpus: &spec.cpus, backend: spec.backend };
+    let vantage = generators::vantage(carriers, demand, quiet).await?;
     let mut signals = Signals::new()?;
     let order = LoadOrder { spec, link: None, begins: None, turns: Vec::new() };
     let mut load = vantage.load(order).map_err(Failure::missing)?;

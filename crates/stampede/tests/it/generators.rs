@@ -40,7 +40,9 @@ fn adds_up(told: &Value, names: &[&str]) {
     assert_eq!(count(&told["requests"]), sent, "{told}");
     assert_eq!(measured().map(|member| count(&member["requests"])).sum::<u64>(), sent, "{told}");
     for member in measured() {
-        for figure in ["sent_rps", "cpu_seconds", "waited_seconds", "throttled_seconds", "paused_seconds", "began_us"] {
+        for figure in
+            ["sent_rps", "cpu_seconds", "waited_seconds", "throttled_seconds", "paused_seconds", "began_us", "most_rps"]
+        {
             assert!(member[figure].is_number(), "{figure} {member}");
         }
         assert!(
@@ -97,6 +99,9 @@ fn four_generators_send_what_one_would() {
         assert_eq!(member["requests"]["sent"], 100, "{said:?}");
     }
     assert_eq!(told["response_us"]["count"], 400, "{said:?}");
+    for name in FOUR {
+        assert!(said.stderr.contains(&format!("generator {name} can send ")), "{said:?}");
+    }
     assert!(told["start_skew_us"]["skew"].is_number() && told["start_skew_us"]["bound"].is_number(), "{said:?}");
     // A busy machine may hold one up; it then says so.
     let is_fine = faults(&told).is_empty() && told["generator"]["saturated"] == false;
@@ -131,6 +136,15 @@ fn a_line_for_each_generator_is_printed_and_seconds_are_added_up() {
     let numbers: Vec<u64> = lines.iter().map(|line| line["second"].as_u64().unwrap()).collect();
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
     assert_eq!(lines.iter().map(|line| line["sent"].as_u64().unwrap()).sum::<u64>(), 200, "{lines:?}");
+}
+
+#[test]
+fn a_rate_that_generators_cannot_send_is_warned_of_with_the_figure() {
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let args = ["load", &url(&server), "--load", "open:1000000", "-d", "100ms", "--generators", "local:2"];
+    let said = Stage::new().run(&args);
+    let warned = "1000000 requests a second are asked for, and the generators can send ";
+    assert!(said.stderr.contains(warned) && said.stderr.contains("add generators or processors"), "{said:?}");
 }
 
 #[test]

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Builds Stampede as one file that needs no library of the machine that it runs on.
+#
+#   scripts/static.sh [x86_64|aarch64]...      this machine's architecture by default
+#
+# Writes target/static/ARCHITECTURE/stampede, and its debug information beside it in stampede.debug. LIBC=musl takes musl in place of
+# glibc. CARGO and RUSTC name other programs, CARGO_TARGET_DIR another folder than target. docs/static-program.md has more.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+most_bytes=30000000
+libc=${LIBC:-gnu}
+target=${CARGO_TARGET_DIR:-target}
+
+build() { # architecture
+    local triple=$1-unknown-linux-$libc prefix='' built out
+    if [ "$1" != "$(uname -m)" ]; then prefix=$1-linux-gnu-; fi
+    for tool in "${prefix}gcc" "${prefix}objcopy" "${prefix}readelf"; do
+        if ! command -v "$tool" >/dev/null; then
+            echo "$1 needs $tool; install gcc-$1-linux-gnu (Debian) or another cross compiler" >&2
+            exit 3
+        fi
+    done
+    if [ ! -d "$("${RUSTC:-rustc}" --print target-libdir --target "$triple")" ]; then
+        echo "$triple needs its standard library; install it: rustup target add $triple, or as in docs/static-program.md" >&2
+        exit 3
+    fi
+    local name=${triple//-/_}
+    local -x "CARGO_TARGET_${name^^}_LINKER=${prefix}gcc" "CARGO_TARGET_${name^^}_RUSTFLAGS=-C target-feature=+crt-static"
+    # What is written in C: SQLite, and the cryptography of ring.
+    if [ "$libc" = musl ]; then
+        local -x "CC_$name=$1-linux-musl-gcc" "CARGO_TARGET_${name^^}_LINKER=$1-linux-musl-gcc"
+    else
+        local -x "CC_$name=${prefix}gcc" "AR_$name=${prefix}ar"
+    fi
+    "${CARGO:-cargo}" build --release --locked --package stampede --bin stampede --target "$triple"
+
+    built=$target/$triple/release/stampede
+    out=$target/static/$1
+    mkdir -p "$out"
+    "${prefix}objcopy" --only-keep-debug "$built" "$out/stampede.debug"
+    "${prefix}objcopy" --strip-all "$built" "$out/stampede"
+    (cd "$out" && "${prefix}objcopy" --add-gnu-debuglink=stampede.debug stampede)
+    # Neither an interpreter nor a library.
+    if "${prefix}readelf" --program-headers --dynamic "$out/stampede" | grep -E 'INTERP|NEEDED' >&2; then
+        echo "$out/stampede needs libraries of the machine" >&2
+        exit 1
+    fi
+    local bytes
+    bytes=$(wc -c <"$out/stampede")
+    echo "$out/stampede: $bytes bytes"
+    if [ "$bytes" -gt "$most_bytes" ]; then
+        echo "that is more than $most_bytes" >&2
+        exit 1
+    fi
+}
+
+[ $# -gt 0 ] || set -- "$(uname -m)"
+for architecture in "$@"; do build "$architecture"; done
