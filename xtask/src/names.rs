@@ -26,7 +26,6 @@ const SEVERAL: [&str; 28] = [
     "Program",
     "Progress",
     "Record",
-    "Scaling",
     "Scenario",
     "Service",
     "Session",

@@ -5,6 +5,7 @@
 //! that page and differ in layout alone.
 
 mod activity;
+mod answer;
 mod audits;
 pub mod capacity;
 mod columns;
@@ -14,6 +15,7 @@ mod digest;
 pub mod doctor;
 mod dots;
 pub mod forecast;
+mod format;
 pub mod gate;
 pub mod html;
 pub mod json;
@@ -51,6 +53,8 @@ use jiff::Timestamp;
 use stampede_analysis::{Analysis, OpenPartAnalysis};
 use stampede_core::{StoredStudy, Study, Trial, YardStickReading};
 
+pub use answer::Answer;
+pub use format::{FORMATS, Format};
 pub use layout::wrap;
 pub use schema::schema;
 pub use trust::pilot;

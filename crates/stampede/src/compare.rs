@@ -9,9 +9,9 @@ use stampede_core::{Failures, StudyKind, Trial};
 use stampede_plan::ComparePlan;
 
 use crate::args::CompareArgs;
-use crate::catalogue::BuiltIn;
 use crate::show::Report;
 use crate::{Outcome, capacity, folders, screen};
+use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
     let CompareArgs { flags, at, metric, backend, resume, output, store, bench } = *args;
