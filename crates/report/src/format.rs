@@ -1,7 +1,7 @@
 //! Files that an answer is written to: a format is a file of its own, and a line here.
 
 use crate::answer::Answer;
-use crate::{csv, html, json, markdown};
+use crate::{case_rows, csv, html, json, markdown};
 
 /// A format of files.
 #[derive(Clone, Copy, Debug)]
@@ -15,4 +15,4 @@ pub struct Format {
 }
 
 /// All of them, in the order of `--help`.
-pub const FORMATS: &[Format] = &[json::FORMAT, markdown::FORMAT, html::FORMAT, csv::FORMAT];
+pub const FORMATS: &[Format] = &[json::FORMAT, markdown::FORMAT, html::FORMAT, csv::FORMAT, case_rows::FORMAT];

@@ -8,6 +8,7 @@ mod activity;
 mod answer;
 mod audits;
 pub mod capacity;
+mod case_rows;
 mod columns;
 mod conclusion;
 pub mod csv;
