@@ -21,6 +21,6 @@ mod template;
 pub use bundle::{Bundle, BundleFile, ExportError, export};
 pub use next::next;
 pub use order::{Image, Order, Package, label};
-pub use origin::{Measured, Origin};
+pub use origin::{BundleOrigin, Measured};
 pub use software::software;
 pub use target::Target;

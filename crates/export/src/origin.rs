@@ -17,7 +17,7 @@ pub struct Measured {
 
 /// What is exported.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct BundleOrigin<'a> {
     /// For what.
     pub target: Target,
     /// The runtime with its settings.
@@ -34,7 +34,7 @@ pub struct Origin<'a> {
     pub measured: Option<&'a Measured>,
 }
 
-impl Origin<'_> {
+impl BundleOrigin<'_> {
     /// A line each.
     pub fn lines(&self) -> Vec<String> {
         let Self { target, candidate, version, workload, limits, load, measured } = self;

@@ -9,7 +9,7 @@ use stampede_scale::{Policy, Price};
 
 use crate::{Calibration, Forecast, Scenario, forecast};
 
-/// What is asked for.
+/// The request.
 #[derive(Clone, Debug)]
 pub struct ForecastQuestion {
     /// The load as it was asked for, so many times it included.

@@ -1,4 +1,4 @@
-//! The address that a load goes to: found, and held against what may be loaded without being asked twice.
+//! The address that a load goes to: found, and checked against what may be loaded without being asked twice.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};

@@ -10,7 +10,7 @@ use crate::{StudyView, html, json, markdown, scale, terminal};
 
 /// What a question came to.
 #[derive(Clone, Copy, Debug)]
-pub enum Answer<'a> {
+pub enum ReportAnswer<'a> {
     /// A study alone.
     Study(StudyView<'a>),
     /// A search for settings.
@@ -21,7 +21,7 @@ pub enum Answer<'a> {
     Replication(&'a ReplicationView<'a>, &'a [StudyView<'a>]),
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ReportAnswer<'a> {
     /// All studies that were measured for it.
     #[must_use]
     pub fn studies(&self) -> Vec<StudyView<'a>> {

@@ -1,6 +1,6 @@
 //! Files that an answer is written to: a format is a file of its own, and a line here.
 
-use crate::answer::Answer;
+use crate::answer::ReportAnswer;
 use crate::{case_rows, csv, html, json, markdown};
 
 /// A format of files.
@@ -11,7 +11,7 @@ pub struct Format {
     /// What the flag does, for `--help`.
     pub help: &'static str,
     /// Writes an answer.
-    pub write: fn(&Answer<'_>) -> String,
+    pub write: fn(&ReportAnswer<'_>) -> String,
 }
 
 /// All of them, in the order of `--help`.

@@ -54,7 +54,7 @@ use jiff::Timestamp;
 use stampede_analysis::{Analysis, OpenPartAnalysis};
 use stampede_core::{StoredStudy, Study, Trial, YardStickReading};
 
-pub use answer::Answer;
+pub use answer::ReportAnswer;
 pub use format::{FORMATS, Format};
 pub use layout::wrap;
 pub use schema::schema;

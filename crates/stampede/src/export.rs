@@ -11,7 +11,7 @@ use stampede_core::{
     App, BuildStep, Candidate, Case, Deployment, Makes, Outcome as TrialOutcome, RenderContext, Requirement, Role,
     Study, with_causes,
 };
-use stampede_export::{Measured, Order, Origin, Target, label, next};
+use stampede_export::{BundleOrigin, Measured, Order, Target, label, next};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, PlatformChoice, RetrialFlags, RetrialPlan};
 use stampede_platforms::{BundleFolder, BundleFolderError, DetectedNeeds, LocalPlatform};
 use stampede_seam::{Platform, PreparedApp};
@@ -218,7 +218,7 @@ async fn write(export: &Export<'_>, folder: &BundleFolder) -> Result<String, Fai
     let built = build(&deployment, &app).await?;
     let pool = runtime.tunables().iter().filter(|tunable| tunable.role == Role::PoolSize);
     let path = folder.path().to_str().ok_or_else(|| Failure::usage("--output is not UTF-8"))?;
-    let origin = Origin {
+    let origin = BundleOrigin {
         target: *target,
         candidate,
         version: &version,

@@ -89,7 +89,7 @@ impl Side {
                 checked_out => checked_out.map(Files::CheckedOut).map_err(Failure::usage),
             },
             Self::Study(name) => Err(Failure::usage(format!(
-                "study:{name} is stored and can only be held against another stored study\n  give study:NAME for both"
+                "study:{name} is stored and can only be compared with another stored study\n  give study:NAME for both"
             ))),
         }
     }

@@ -5,7 +5,7 @@ use stampede_conduct::{Beside, Ended, Exit, Failure, Host, Ladder, exit_of, read
 use stampede_core::{Objective, Study};
 use stampede_plan::{LadderFlags, LadderPlan, MachineSize, Rung, TuneFlags, read_row};
 use stampede_report::ladder::LadderView;
-use stampede_report::{Answer, StudyView};
+use stampede_report::{ReportAnswer, StudyView};
 use stampede_store::StoredStudy;
 
 use crate::args::{BenchArgs, MetricArgs, OutputArgs, ResumeArgs, StoreArgs};
@@ -83,7 +83,7 @@ fn conclude(ladder: &Ladder<'_>, metric: &'static Metric, report: &Report) -> Ou
         held: ladder.held().map(|_| *last),
         held_by_p99: held_by_p99.as_ref(),
     };
-    report.put(&Answer::Ladder(&view, &views))?;
+    report.put(&ReportAnswer::Ladder(&view, &views))?;
     let exit = ladder.held().map(|held| exit_of(Some(&held.study), &held.trials));
     Ok(exit.filter(|exit| [Exit::TrialFailed, Exit::Invalid].contains(exit)).unwrap_or(Exit::Done))
 }

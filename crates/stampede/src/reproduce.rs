@@ -8,7 +8,7 @@ use stampede_conduct::{Ended, Exit, Experiment, Failure, Host, Record};
 use stampede_core::Outcome as TrialOutcome;
 use stampede_plan::{KnownPublication, ReproducePlan};
 use stampede_report::replication::{ReplicatedTable, ReplicationView};
-use stampede_report::{Answer, StudyView};
+use stampede_report::{ReportAnswer, StudyView};
 
 use crate::args::ReproduceArgs;
 use crate::show::Report;
@@ -109,7 +109,7 @@ fn write(experiment: &Experiment<'_>, plan: &ReproducePlan, report: &Report, sto
         })
     });
     let studies: Vec<StudyView<'_>> = studies.collect();
-    report.put(&Answer::Replication(&view, &studies))?;
+    report.put(&ReportAnswer::Replication(&view, &studies))?;
     if report.on_terminal() {
         screen::note(&format!("stored in {}", store.display()));
     }

@@ -5,7 +5,7 @@ use std::io;
 use jiff::Timestamp;
 use stampede_analysis::OpenPartAnalysis;
 use stampede_core::{OpenPart, Study, StudyKind, Trial, YardStickReading};
-use stampede_report::{Answer, FORMATS, StudyView};
+use stampede_report::{FORMATS, ReportAnswer, StudyView};
 use stampede_store::{Store, StoredStudy};
 
 use crate::args::{OutputArgs, SchemaOf, ShowArgs, Shown, StoreArgs};
@@ -80,11 +80,18 @@ impl Report {
         let analysis = stampede_analysis::analyse(study, trials);
         let open_part = open_part.and_then(|part| OpenPartAnalysis::of(study, trials, part));
         let open_part = open_part.as_ref();
-        self.put(&Answer::Study(StudyView { study, finished_at, trials, yard_stick, analysis: &analysis, open_part }))
+        self.put(&ReportAnswer::Study(StudyView {
+            study,
+            finished_at,
+            trials,
+            yard_stick,
+            analysis: &analysis,
+            open_part,
+        }))
     }
 
     /// Puts each kind of report where it belongs.
-    pub(crate) fn put(&self, answer: &Answer<'_>) -> Result<(), Failure> {
+    pub(crate) fn put(&self, answer: &ReportAnswer<'_>) -> Result<(), Failure> {
         let format = |flag: &str| FORMATS.iter().find(|format| format.flag == flag);
         self.0.put(&|flag| format(flag).map(|format| (format.write)(answer)).unwrap_or_default(), &|width, colour| {
             answer.terminal(width, colour)

@@ -6,7 +6,7 @@ use stampede_analysis::{analyse, best, metric, objective_metric};
 use stampede_conduct::{Ended, Exit, Failure, Host, Tune, exit_of, space};
 use stampede_plan::TunePlan;
 use stampede_report::tune::{self as page, Held, TuneView};
-use stampede_report::{Answer, StudyView};
+use stampede_report::{ReportAnswer, StudyView};
 
 use crate::args::TuneArgs;
 use crate::ladder::Climb;
@@ -74,7 +74,7 @@ fn conclude(tune: &Tune<'_>, out: Option<&Path>, report: &Report) -> Outcome {
         held: &held,
         out,
     };
-    report.put(&Answer::Tune(&view))?;
+    report.put(&ReportAnswer::Tune(&view))?;
     Ok(exit(tune, &held))
 }
 

@@ -100,7 +100,7 @@ fn trace_of(path: &Path, times: f64) -> Result<Traffic, Mistakes> {
     let mut all = Vec::new();
     for (index, at) in seconds.iter().enumerate() {
         let next = seconds.get(index + 1).unwrap_or(at);
-        // As many until here as the factor asks for, so that 1.5 gives one and two by turns.
+        // As many until here as the factor asks for, so that 1.5 gives one and two alternately.
         let count = ((index + 1) as f64 * times).round() as usize - all.len();
         all.extend((0..count).map(|part| Duration::from_secs_f64(at + (next - at) * part as f64 / count as f64)));
     }
