@@ -203,6 +203,9 @@ pub(crate) struct CompareArgs {
     pub(crate) at: AtFlag,
     #[command(flatten)]
     pub(crate) metric: MetricArgs,
+    /// Print what would be measured, and for how long, and measure nothing
+    #[arg(long, help_heading = "Study")]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) backend: BackendArgs,
     #[command(flatten)]
