@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 29] = [
+const MAY_USE: [(&str, &[&str]); 31] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -16,7 +16,8 @@ const MAY_USE: [(&str, &[&str]); 29] = [
     ("scenario", &["core"]),
     ("seam", &["core", "scenario"]),
     ("load", &["core", "wire", "scenario", "seam", "priority"]),
-    ("plan", &["core", "scenario"]),
+    ("catalogue", &["core", "plan", "runtimes"]),
+    ("plan", &["core", "forecast", "scale", "scenario"]),
     ("runtimes", &["core"]),
     ("platforms", &["core", "cgroup", "export", "seam"]),
     ("observe", &["core", "cgroup", "wire", "seam", "priority"]),
@@ -34,6 +35,7 @@ const MAY_USE: [(&str, &[&str]); 29] = [
     ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "harness", "store"]),
     ("mimic", &["core", "plan", "seam", "report"]),
     ("report", &["core", "seam", "analysis", "scale", "forecast"]),
+    ("progress", &["core", "analysis", "harness", "conduct", "report"]),
     ("serve", &["core", "analysis", "store", "report"]),
     ("testkit", &["core", "seam"]),
     ("bench", &["core", "stats", "analysis", "runtimes"]),

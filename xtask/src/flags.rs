@@ -12,16 +12,18 @@ use crate::files;
 const CRATES: [&str; 2] = ["crates/plan/src", "crates/stampede/src"];
 
 /// Flags that share no more than their name with those of other commands, and the file of the command that they belong to.
-const OWN: [(&str, &[&str]); 11] = [
+const OWN: [(&str, &[&str]); 12] = [
     ("crates/plan/src/ladder.rs", &["against"]),
     ("crates/stampede/src/args.rs", &["force"]),
     ("crates/stampede/src/doctor/args.rs", &["json"]),
     ("crates/stampede/src/export/args.rs", &["case", "listen", "output", "study"]),
     (
-        // A simulation: of many values at once, with times of its own, and with a report of its own.
-        "crates/stampede/src/forecast/args.rs",
-        &["client-rtt", "cpus", "duration", "html", "json", "load", "markdown", "memory", "rounds", "seed", "warm-up"],
+        // A simulation: of many values at once, and with times of its own.
+        "crates/plan/src/forecast.rs",
+        &["client-rtt", "cpus", "duration", "load", "memory", "rounds", "seed", "warm-up"],
     ),
+    // With a report of its own.
+    ("crates/stampede/src/forecast/args.rs", &["html", "json", "markdown"]),
     // Of processes that run, and not of a load.
     ("crates/stampede/src/inside/args.rs", &["duration", "rate"]),
     // Reports on a change.
@@ -33,7 +35,7 @@ const OWN: [(&str, &[&str]); 11] = [
     ),
     ("crates/stampede/src/load/args.rs", &["json"]),
     ("crates/stampede/src/report/args.rs", &["output"]),
-    ("crates/stampede/src/scale/args.rs", &["against"]),
+    ("crates/plan/src/scale.rs", &["against"]),
 ];
 
 pub(crate) fn check(root: &Path) -> Vec<String> {

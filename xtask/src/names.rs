@@ -25,7 +25,6 @@ const SEVERAL: [&str; 27] = [
     "Program",
     "Progress",
     "Record",
-    "Scaling",
     "Scenario",
     "Service",
     "Session",

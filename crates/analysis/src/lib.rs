@@ -46,7 +46,8 @@ pub use tune::{
     best, is_miss, missed, objective_metric, proposals, score, shortfalls,
 };
 pub use verdict::{
-    Advice, Change, ChangeError, Course, ERROR, Lead, LevelChange, Loss, MIN_BLOCKS, Outcome, Recommendation,
-    TieBreaker, Unfit, between_studies, course, hides_precision, left_out, level_changes, losses, of_gate, planned,
+    Advice, Change, ChangeError, Course, DeployableError, ERROR, Lead, LevelChange, Loss, MIN_BLOCKS, Outcome,
+    Recommendation, TieBreaker, Unfit, between_studies, course, deployable, hides_precision, left_out, level_changes,
+    losses, of_gate, planned,
 };
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

@@ -5,6 +5,7 @@
 pub(crate) mod adjusted_means;
 mod change;
 mod change_points;
+mod deployable;
 mod judge;
 mod multiple_comparisons;
 mod recommendation;
@@ -12,6 +13,7 @@ mod stopping_rule;
 
 pub use self::change::{Change, ChangeError, Loss, Outcome, between_studies, losses, of_gate};
 pub use self::change_points::{LevelChange, level_changes};
+pub use self::deployable::{DeployableError, deployable};
 pub use self::judge::{MIN_BLOCKS, hides_precision};
 pub(crate) use self::judge::{Verdicts, against, contrast, judge, judge_together, margins};
 pub use self::multiple_comparisons::ERROR;

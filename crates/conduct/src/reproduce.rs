@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{CaseId, CpuLayout, Limits, Load, Rounds, StudyKind, with_causes};
-use stampede_harness::{Copies, Missing, Prepared, Scaling, Stop, TrialContext};
-use stampede_plan::{ComparePlan, InstancesAsked, OrderChoice, PlannedRow, PlannedTable, ReproducePlan, ScaledRow};
+use stampede_core::{CaseId, CpuLayout, Load, Rounds, StudyKind, with_causes};
+use stampede_harness::{Copies, Missing, Prepared, Stop, TrialContext};
+use stampede_plan::{ComparePlan, OrderChoice, PlannedRow, PlannedTable, ReproducePlan};
 use stampede_runtimes::Topologies;
-use stampede_scale::{Basis, CloudRunParameters, PRICES, Policy, Service};
+use stampede_scale::Scaling;
 use stampede_seam::Backend;
 use stampede_store::Store;
 
@@ -126,9 +126,8 @@ impl<'a> Experiment<'a> {
             self.bench.paragraph(&format!("preparing {}: {}", planned.table.id, planned.table.title), 0);
             let mut left_out: Vec<_> = planned.rows.iter().filter_map(problem).collect();
             let mut prepared = Vec::new();
-            for (plan, scaled) in planned.rows.iter().filter_map(|row| Some((row.plan.as_ref().ok()?, &row.scaled))) {
+            for (plan, scaling) in planned.rows.iter().filter_map(|row| Some((row.plan.as_ref().ok()?, row.scaling))) {
                 let mut conditions = conditions(self.bench.host, plan, site.pinning.clone())?;
-                let scaling = scaled.as_ref().map(|row| scaling(row, plan.limits));
                 if let Some(scaling) = &scaling {
                     // An instance is made for what it is given at once.
                     conditions.load = Load::Closed { connections: scaling.policy.concurrency(&scaling.service) };
@@ -226,30 +225,11 @@ impl<'a> Experiment<'a> {
 /// How many processors serve a row; nothing of one that cannot run.
 fn cores_of(row: &PlannedRow) -> Option<usize> {
     let limits = row.plan.as_ref().ok()?.limits;
-    Some(match &row.scaled {
+    Some(match row.scaling {
         None => limits.cpus.whole_cores(),
-        Some(ScaledRow { instances: InstancesAsked { total_cpus: Some(total), .. }, .. }) => *total as usize,
-        Some(row) => {
-            let all = f64::from(row.instances.most.unwrap_or(1)) * limits.cpus.cores();
-            whole_cores(all)
-        }
+        Some(Scaling { total_cpus: Some(total), .. }) => total as usize,
+        Some(scaling) => whole_cores(scaling.cpus()),
     })
-}
-
-/// How a row's instances are started and stopped: as Cloud Run does it, with CPU during requests.
-fn scaling(row: &ScaledRow, limits: Limits) -> Scaling {
-    let ScaledRow { concurrency, instances: InstancesAsked { least, most, total_cpus } } = row;
-    let policy = Policy::CloudRun(CloudRunParameters::default());
-    let service = Service::on_demand(limits.cpus, limits.memory, *concurrency, *least, most.unwrap_or(1));
-    let price = PRICES.iter().find(|price| price.basis == Basis::Requests).unwrap_or(&PRICES[0]);
-    Scaling { service, policy, policy_name: "cloud-run", queue_wait: None, price, total_cpus: *total_cpus }
-}
-
-/// What an instance of a row is given at once, by the rules of its autoscaler.
-#[must_use]
-pub fn given_at_once(row: &ScaledRow, limits: Limits) -> u32 {
-    let Scaling { service, policy, .. } = scaling(row, limits);
-    policy.concurrency(&service)
 }
 
 fn with_scaling(mut prepared: Prepared, scaling: Option<Scaling>, load: &Load) -> Prepared {

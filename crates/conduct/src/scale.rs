@@ -4,8 +4,8 @@ use std::path::Path;
 
 use stampede_analysis::PER_VCPU_SECOND;
 use stampede_core::{Case, CpuLayout, Failures, Load, Role, Study, StudyKind, Trial};
-use stampede_harness::{Conditions, Copies, Prepared, Scaling, Stop, TrialContext};
-use stampede_plan::ComparePlan;
+use stampede_harness::{Conditions, Copies, Prepared, Stop, TrialContext};
+use stampede_plan::{ComparePlan, PlannedService, ScalePlan};
 use stampede_seam::Backend;
 use stampede_store::StoredStudy;
 
@@ -26,62 +26,41 @@ pub(crate) fn whole_cores(cpus: f64) -> usize {
     ((cpus * (1.0 - NEGLIGIBLE)).ceil() as usize).max(1)
 }
 
-/// A service without mistakes.
-#[derive(Clone, Debug)]
-pub struct PlannedService {
-    /// Its only case, as one deployment.
-    pub plan: ComparePlan,
-    /// How its instances are started and stopped.
-    pub scaling: Scaling,
+/// Measures the services of a plan and keeps it in the store at this path: how that ended, and what was kept of it. `resume` is a study
+/// to continue: of this name, or the newest that was not finished.
+///
+/// # Errors
+///
+/// When it could not begin.
+pub fn scale(
+    bench: Bench<'_>,
+    plan: &ScalePlan,
+    resume: &Option<Option<String>>,
+    backend: Option<Backend>,
+    store: &Path,
+) -> Result<(Result<Ended, Failure>, Record), Failure> {
+    let most = plan.services.iter().map(|service| service.scaling.cpus()).fold(0.0, f64::max);
+    let cores = plan.total_cpus.map_or_else(|| whole_cores(most), |total| total as usize);
+    attend_recorded(bench, cores, store, resume, StudyKind::Scale, async |pinning, record, stop| {
+        let measuring = Measuring { bench, services: &plan.services, resume, backend };
+        measuring.carry_out(pinning, record, stop).await
+    })
 }
 
-impl PlannedService {
-    /// The most CPU that its instances are allowed together, in CPUs.
-    #[must_use]
-    pub fn cpus(&self) -> f64 {
-        f64::from(self.scaling.service.max_instances) * self.scaling.service.cpus.cores()
-    }
+struct Measuring<'a> {
+    bench: Bench<'a>,
+    services: &'a [PlannedService],
+    resume: &'a Option<Option<String>>,
+    backend: Option<Backend>,
 }
 
-/// Services that are measured in the same blocks.
-#[derive(Clone, Debug)]
-pub struct Services {
-    /// One at the least.
-    pub services: Vec<PlannedService>,
-    /// How many processors they may use together; as many as the largest may, where that is not given.
-    pub total_cpus: Option<u32>,
-    /// A study to resume: of this name, or the newest that was not finished.
-    pub resume: Option<Option<String>>,
-    /// How load is driven; what costs least where it is not given.
-    pub backend: Option<Backend>,
-}
-
-impl Services {
-    /// Measures them and keeps it in the store at this path: how that ended, and what was kept of it.
-    ///
-    /// # Errors
-    ///
-    /// When it could not begin.
-    pub fn carry_out(&self, bench: Bench<'_>, store: &Path) -> Result<(Result<Ended, Failure>, Record), Failure> {
-        let most = self.services.iter().map(PlannedService::cpus).fold(0.0, f64::max);
-        let cores = self.total_cpus.map_or_else(|| whole_cores(most), |total| total as usize);
-        attend_recorded(bench, cores, store, &self.resume, StudyKind::Scale, async |pinning, record, stop| {
-            self.measure(bench, pinning, record, stop).await
-        })
-    }
-
-    async fn measure(
-        &self,
-        bench: Bench<'_>,
-        pinning: CpuLayout,
-        record: &mut Record,
-        stop: &Stop,
-    ) -> Result<(), Failure> {
-        let Self { services, total_cpus: _, resume, backend } = self;
+impl Measuring<'_> {
+    async fn carry_out(&self, pinning: CpuLayout, record: &mut Record, stop: &Stop) -> Result<(), Failure> {
+        let Self { bench, services, resume, backend } = *self;
         let nothing = || Failure::missing("there is nothing to run");
         let plans: Vec<&ComparePlan> = services.iter().map(|service| &service.plan).collect();
         let (plan, beside) = plans.split_first().ok_or_else(nothing)?;
-        let site = Site::take(bench, "scale", plan, beside, *backend, pinning, stop).await?;
+        let site = Site::take(bench, "scale", plan, beside, backend, pinning, stop).await?;
         let (ground, pinning) = (&site.ground, &site.pinning);
         if pinning.is_shared() {
             bench.warning(

@@ -34,6 +34,7 @@ mod php;
 pub mod php_extension;
 mod php_setup;
 mod population;
+mod printable;
 mod protocol;
 mod publication;
 mod random;
@@ -95,6 +96,7 @@ pub use open_part::{LoadShare, OpenPart, OpenStudy};
 pub use php::{Autoloader, OpcodeCache, PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
 pub use php_setup::{PhpBase, PhpModule, PhpOrigin, PhpSetup, PhpWants};
 pub use population::{ParsePopulationError, Population};
+pub use printable::printable;
 pub use protocol::Protocol;
 pub use publication::{
     Bounds, Claim, ClaimTest, Publication, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable,

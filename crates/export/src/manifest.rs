@@ -6,7 +6,7 @@ use stampede_core::Cpus;
 use crate::bundle::{BundleFile, ExportError, Resolved};
 use crate::health;
 use crate::image::{USER, grace};
-use crate::order::{Image, Scaling};
+use crate::order::Image;
 use crate::target::Target;
 use crate::template::Template;
 
@@ -36,7 +36,7 @@ pub(crate) fn file(target: Target, resolved: &Resolved<'_>, image: &Image) -> Re
         Target::CloudRun if cpus < WHOLE_CPU => Some(1),
         _ => order.scaling.map(|scaling| scaling.concurrency.into()).or(order.concurrency),
     };
-    let instances = order.scaling.map(|Scaling { min_instances, max_instances, .. }| (min_instances, max_instances));
+    let instances = order.scaling.map(|scaling| (scaling.min_instances, scaling.max_instances));
     let text = template.fill(context! {
         comment => resolved.comment(),
         name => order.name,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use stampede_core::{Deployment, Exchange, Limits};
+use stampede_core::{Deployment, Exchange, Limits, ScaledService};
 
 /// What is exported.
 #[derive(Clone, Copy, Debug)]
@@ -27,20 +27,9 @@ pub struct Order<'a> {
     /// The most requests that it works on at once, where that is known.
     pub concurrency: Option<u64>,
     /// How it was scaled, where it is an instance of an autoscaled service.
-    pub scaling: Option<Scaling>,
+    pub scaling: Option<&'a ScaledService>,
     /// What an image is made of; needed for targets that have one.
     pub image: Option<&'a Image>,
-}
-
-/// How many instances of it there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scaling {
-    /// The most requests that one is given at once.
-    pub concurrency: u32,
-    /// The fewest instances.
-    pub min_instances: u32,
-    /// The most.
-    pub max_instances: u32,
 }
 
 /// What an image is made of.

@@ -14,10 +14,10 @@ use std::time::Duration;
 use proptest::prelude::{ProptestConfig, any, proptest};
 use proptest::sample::select;
 use stampede_core::{
-    App, AppKind, Body, Bytes, Cpus, DefaultsContext, Deployment, Exchange, Expectation, Found, Limits, Load, PhpBuild,
-    Programs, RenderContext, Request, Runtime, Tuning,
+    App, AppKind, Body, Bytes, Cpus, DefaultsContext, Deployment, Exchange, Expectation, Found, Limit, Limits, Load,
+    PhpBuild, Programs, RenderContext, Request, Runtime, ScaledService, Tuning,
 };
-use stampede_export::{Bundle, ExportError, Image, Order, Package, Scaling, Target, export};
+use stampede_export::{Bundle, ExportError, Image, Order, Package, Target, export};
 
 fn kinds() -> [AppKind; 5] {
     [
@@ -112,7 +112,7 @@ fn scaled(
     deployment: &Deployment,
     limits: &Limits,
     health: &Exchange,
-    scaling: Option<Scaling>,
+    scaling: Option<&ScaledService>,
 ) -> Result<Bundle, ExportError> {
     let package = |name: &str, version: &str| Package { name: name.to_owned(), version: version.to_owned() };
     let image = Image {
@@ -223,11 +223,22 @@ fn what_a_target_does_not_take_is_refused() {
 fn an_autoscaled_service_is_deployed_as_it_was_scaled() {
     let whole = Limits { cpus: Cpus::from_millis(1000), ..HALF };
     let deployment = deployment(nginx(), kinds()[0].clone(), &whole, 16);
-    let scaling = Some(Scaling { concurrency: 10, min_instances: 1, max_instances: 6 });
+    let service = ScaledService {
+        policy: "knative".to_owned(),
+        concurrency: 10,
+        min_instances: 1,
+        max_instances: 6,
+        queue_length: Limit::Unlimited,
+        queue_wait: Duration::from_secs(10),
+        request_timeout: Duration::from_secs(300),
+        start: Duration::from_secs(1),
+        price: "cloud-run-requests".to_owned(),
+        total_cpus: None,
+    };
     for (target, least, most) in
         [(Target::Knative, "min-scale", "max-scale"), (Target::CloudRun, "minScale", "maxScale")]
     {
-        let bundle = scaled(target, &deployment, &whole, &exchange("GET", 200, ""), scaling).unwrap();
+        let bundle = scaled(target, &deployment, &whole, &exchange("GET", 200, ""), Some(&service)).unwrap();
         let service = bundle.files.into_iter().find(|file| file.path.ends_with("service.yaml")).unwrap().text;
         let key = "\n        autoscaling.knative.dev/";
         for line in [format!("{key}{least}: \"1\"\n"), format!("{key}{most}: \"6\"\n")] {

@@ -6,6 +6,8 @@ use stampede_stats::{Confidence, mean_interval};
 
 use crate::{Run, Scenario, Shape, simulate};
 
+/// A service turns away or gives up less than this share of its requests, or is not one to choose.
+const FEW: f64 = 0.001;
 /// An average month.
 const MONTH_SECONDS: f64 = 365.25 / 12.0 * 86_400.0;
 
@@ -45,6 +47,18 @@ pub struct Forecast {
     pub per_month: Estimate,
     /// Requests that were simulated.
     pub simulated: u64,
+}
+
+impl Forecast {
+    /// The share of requests without an answer in time.
+    pub fn failed(&self) -> f64 {
+        self.rejected.value + self.timed_out.value
+    }
+
+    /// Whether so few are turned away or given up that it is one to choose.
+    pub fn keeps_up(&self) -> bool {
+        self.failed() < FEW
+    }
 }
 
 /// Simulates a scenario `rounds` times, each with a seed of its own that follows from `seed`.

@@ -56,6 +56,5 @@ pub use order::{order, schedule};
 pub use pilot::{PilotFindings, pilots};
 pub use prepare::{Conditions, Copies, Lack, Missing, Prepared, prepare};
 pub use record::{RecordError, Recorded, record};
-pub use scale::scaling::Scaling;
 pub use stop::Stop;
 pub use study::run;

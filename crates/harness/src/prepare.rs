@@ -9,10 +9,10 @@ use stampede_core::{
     CpuLayout, Deployment, InitScript, Install, Limits, Load, PhpBuild, PlanError, Programs, RenderContext,
     Requirement, ServiceKind, ServiceNeed, Terms, Topology, with_causes,
 };
+use stampede_scale::Scaling;
 use stampede_seam::{Platform, PreparedApp};
 
 use crate::audit::PreparedAudit;
-use crate::scale::scaling::Scaling;
 
 /// What all cases of a study have in common.
 #[derive(Clone, Debug)]

@@ -5,7 +5,6 @@
 //! was free is no fault of the trial but what is asked for.
 
 mod fleet;
-pub(crate) mod scaling;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,13 +16,12 @@ use stampede_core::{
     ReadyBy, ScaleRecord, ScaledService, Trial, with_causes,
 };
 use stampede_gateway::{Account, BODY_PAUSE, Gateway, Instance, Life, Order, Setup};
-use stampede_scale::{Policy, QueueLimits, Rejection, Time};
+use stampede_scale::{Policy, QueueLimits, Rejection, Scaling, Time};
 use stampede_seam::Platform;
 use stampede_seam::{LoadExchange, LoadOrder, LoadOutcome, LoadSpec, Moment, Pause};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::fleet::{Course, Fleet, Meters, Mould, come_up};
-use self::scaling::Scaling;
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Phase, Sink, SinkError};
 use crate::measure::{Clock, MeasureError, assemble, example};

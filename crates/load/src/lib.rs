@@ -85,6 +85,7 @@ mod http1;
 mod http2;
 mod idle;
 mod io;
+mod near_target;
 mod pacer;
 mod prepared_exchange;
 mod ramp;
@@ -102,6 +103,7 @@ mod worker;
 pub use backend::try_out;
 pub use calibration::{Calibration, calibrate};
 pub use engine::{RunningLoad, StartError, start, start_at};
+pub use near_target::{TargetError, find_target};
 pub use stampede_seam::{
     Backend, BodyCheck, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule, LittlesLaw, LoadExchange,
     LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation, Scenario, Shard, Slice, Statuses,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{
-    App, BlockOrder, Bytes, Candidate, Carrier, DefaultsContext, Limits, Load, LoadShare, Rounds, Runtime, RuntimeId,
-    ServiceNeed, Slo, Topology, Tuning, TuningProblem, Workload,
+    App, BlockOrder, Bytes, Candidate, Carrier, DefaultsContext, Exchange, Limits, Load, LoadShare, Rounds, Runtime,
+    RuntimeId, ServiceNeed, Slo, Topology, Tuning, TuningProblem, Workload,
 };
 use stampede_scenario::Scenario;
 
@@ -233,6 +233,17 @@ pub struct ComparePlan {
 }
 
 impl ComparePlan {
+    /// The request that shows that an application is well. It is sent again and again, so it is one that changes nothing; one that is
+    /// answered with success, and one of the load, come first.
+    #[must_use]
+    pub fn health(&self) -> Option<&Exchange> {
+        let changes_nothing = |exchange: &&Exchange| exchange.request.method == "GET" && !exchange.once;
+        let known = |exchange: &&Exchange| !self.unrecorded.contains(&exchange.name);
+        let all = self.workload.load_mix().chain(&self.workload.exchanges);
+        // Of equals the first is taken.
+        all.filter(changes_nothing).filter(known).min_by_key(|exchange| !(200..400).contains(&exchange.expect.status))
+    }
+
     /// Reads flags and the plan file that they name.
     ///
     /// # Errors

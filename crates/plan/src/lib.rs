@@ -21,6 +21,8 @@ mod document;
 mod drivers;
 mod exchange;
 mod flags;
+mod forecast;
+mod gate;
 mod generators;
 mod kind;
 mod ladder;
@@ -41,6 +43,7 @@ mod rounds;
 mod runtime;
 mod scale;
 mod scenario;
+mod service;
 mod site;
 mod slo;
 mod subject;
@@ -62,18 +65,18 @@ pub use flags::{
     LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag,
     ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
+pub use forecast::{ForecastFlags, read_forecast};
+pub use gate::GateFlags;
 pub use ladder::{LadderFlags, LadderPlan, Rung};
 pub use load::{LoadFlags, LoadPlan};
 pub use look::Look;
 pub use mistake::{Mistake, Mistakes};
 pub use plan_file::{PLAN_FILE, schema};
 pub use platform::PlatformChoice;
-pub use published::{
-    AtOnce, KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, ScaledRow, read_row,
-};
+pub use published::{KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, read_row};
 pub use retrial::{ChangedCase, RetrialFlags, RetrialPlan};
 pub use runtime::{RuntimeFlags, RuntimePlan};
-pub use scale::{InstancesAsked, read_scale};
+pub use scale::{PlannedService, ScaleFlags, ScalePlan};
 pub use scenario::parse as parse_scenario;
 pub use template::{WrittenAnswer, write_plan};
 pub use threshold::read_threshold;

@@ -71,6 +71,17 @@ impl Gathered {
         Mistakes(self.0.into_iter().map(retell).collect())
     }
 
+    /// The same, each no more than once.
+    pub(crate) fn each_once(self) -> Self {
+        let mut once: Vec<Mistake> = Vec::new();
+        for mistake in self.0 {
+            if !once.contains(&mistake) {
+                once.push(mistake);
+            }
+        }
+        Self(once)
+    }
+
     /// What was read, unless it or anything before it was mistaken.
     pub(crate) fn finish<T>(mut self, read: Result<T, Mistakes>) -> Result<T, Mistakes> {
         match read {

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use stampede_core::{CaseId, ClaimTest, Limits, Load, Publication, PublishedTable};
+use stampede_core::{CaseId, ClaimTest, Load, Publication, PublishedTable};
+use stampede_scale::{CloudRunParameters, Policy, Scaling, Service};
 
-use self::case::CaseKeys;
-pub use self::case::ScaledRow;
+use self::case::{CaseKeys, ScaledRow};
 use self::file::{PublishedFile, RowEntry, TableEntry};
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
@@ -26,7 +26,8 @@ use crate::flags::{
 use crate::mistake::{Gathered, Mistake, Mistakes};
 use crate::quantity::read_seed;
 use crate::rounds::MOST_ROUNDS;
-use crate::scale::read_scale;
+use crate::scale::{PlannedService, ServiceAsked, read_service};
+use crate::service::by_request;
 use crate::suggestion::suggest;
 
 /// How long a row may take to its first answer: a framework that warms its cache up on a sixth of a CPU takes a while.
@@ -95,12 +96,9 @@ pub struct PlannedRow {
     pub case: CaseId,
     /// Its plan, with one candidate of that name; or why it cannot be measured on this machine.
     pub plan: Result<ComparePlan, Mistakes>,
-    /// Its instances, the most of them said, where they are started and stopped as requests come.
-    pub scaled: Option<ScaledRow>,
+    /// How its instances are started and stopped, where that is done as requests come.
+    pub scaling: Option<Scaling>,
 }
-
-/// How many requests an autoscaler gives an instance at once, that has these limits, where so many were asked for.
-pub type AtOnce<'a> = &'a dyn Fn(&ScaledRow, &Limits) -> u32;
 
 /// A published experiment that the program knows.
 #[derive(Clone, Debug)]
@@ -136,7 +134,6 @@ impl ReproducePlan {
         known: &[KnownPublication],
         machine: MachineSize,
         catalogue: &dyn Catalogue,
-        at_once: AtOnce<'_>,
     ) -> Result<Self, Mistakes> {
         let ReproduceFlags { scale, rate_scale, full, tables, rounds, seed, client_rtt, workloads, feeders } = flags;
         let ClientRttFlag { client_rtt } = client_rtt;
@@ -170,7 +167,7 @@ impl ReproducePlan {
             }
         }
         let client_rtt = client_rtt.as_deref();
-        let reader = Reader { scale, rate_scale, client_rtt, workloads, feeders, machine, catalogue, at_once };
+        let reader = Reader { scale, rate_scale, client_rtt, workloads, feeders, machine, catalogue };
         let tables = file.tables.iter().zip(&publication.tables).filter(|(_, table)| asked.contains(&table.id));
         let tables: Vec<PlannedTable> = tables.map(|(entry, table)| reader.table(entry, table)).collect();
         let shared = mistakes_of_feeders(&tables);
@@ -194,17 +191,17 @@ pub fn read_row(
     catalogue: &dyn Catalogue,
 ) -> Result<ComparePlan, Mistakes> {
     let flags = ReproduceFlags { full: true, ..ReproduceFlags::default() };
-    let plan = ReproducePlan::read(experiment, &flags, known, machine, catalogue, &|row, _| row.concurrency)?;
+    let plan = ReproducePlan::read(experiment, &flags, known, machine, catalogue)?;
     let rows: Vec<PlannedRow> = plan.tables.into_iter().flat_map(|table| table.rows).collect();
     let names: Vec<String> = rows.iter().map(|row| row.case.to_string()).collect();
     let place = format!("row {row}");
     match rows.into_iter().find(|planned| planned.case.as_str() == row) {
-        Some(PlannedRow { scaled: Some(_), .. }) => Err(Mistakes::one(
+        Some(PlannedRow { scaling: Some(_), .. }) => Err(Mistakes::one(
             place,
             "is a service whose instances come and go",
             "name a row with a fixed number of them",
         )),
-        Some(PlannedRow { plan, scaled: None, .. }) => plan,
+        Some(PlannedRow { plan, scaling: None, .. }) => plan,
         None => {
             let fix = suggest(row, names.iter().map(String::as_str));
             Err(Mistakes::one(place, format!("is not in {experiment}"), fix))
@@ -284,30 +281,30 @@ struct Reader<'a> {
     feeders: &'a FeederFlag,
     machine: MachineSize,
     catalogue: &'a dyn Catalogue,
-    at_once: AtOnce<'a>,
 }
 
 impl Reader<'_> {
     fn table(&self, entry: &TableEntry, table: &PublishedTable) -> PlannedTable {
         let rows = entry.rows.iter().zip(&table.rows).map(|(row, published)| {
             let keys = row.case.clone().over(&entry.case);
-            let mut scaled = keys.scaled();
-            let plan = self.row(entry, row, keys, &published.case, scaled.as_mut());
-            PlannedRow { case: published.case.clone(), plan, scaled }
+            let (plan, scaling) = match self.row(entry, row, keys, &published.case) {
+                Ok((plan, scaling)) => (Ok(plan), scaling),
+                Err(mistakes) => (Err(mistakes), None),
+            };
+            PlannedRow { case: published.case.clone(), plan, scaling }
         });
         PlannedTable { rows: rows.collect(), table: table.clone() }
     }
 
-    /// The plan of a row, and the most of its instances.
+    /// The plan of a row, and how its instances come and go, where they do.
     fn row(
         &self,
         entry: &TableEntry,
         row: &RowEntry,
         keys: CaseKeys,
         case: &CaseId,
-        scaled: Option<&mut ScaledRow>,
-    ) -> Result<ComparePlan, Mistakes> {
-        let (env, ini) = (keys.env(), keys.ini());
+    ) -> Result<(ComparePlan, Option<Scaling>), Mistakes> {
+        let (env, ini, scaled) = (keys.env(), keys.ini(), keys.scaled());
         let mut flags = CompareFlags {
             subject: SubjectFlag { subject: Some(self.workload(&entry.workload.0)), ..SubjectFlag::default() },
             duration: DurationFlag {
@@ -327,15 +324,16 @@ impl Reader<'_> {
         if let Some(rtt) = self.client_rtt {
             flags.topology.client_rtt.client_rtt.get_or_insert_with(|| rtt.to_owned());
         }
-        let mut plan = match scaled {
-            None => ComparePlan::read(&flags, self.machine, self.catalogue)?,
-            Some(scaled) => {
+        let (mut plan, scaling) = match scaled {
+            None => (ComparePlan::read(&flags, self.machine, self.catalogue)?, None),
+            Some(ScaledRow { concurrency, instances }) => {
                 let runtime = flags.runtimes.take().unwrap_or_default();
-                let given = |limits: &Limits| (self.at_once)(scaled, limits);
-                let read = read_scale(&runtime, flags, &given, scaled.instances, self.machine, self.catalogue);
-                let (plan, most) = read?;
-                scaled.instances.most = Some(most);
-                plan
+                let (policy, price) = (Policy::CloudRun(CloudRunParameters::default()), by_request());
+                let request_timeout = Service::REQUEST_TIMEOUT;
+                let asked = ServiceAsked { concurrency, instances, policy, queue_wait: None, request_timeout, price };
+                let PlannedService { plan, scaling } =
+                    read_service(&runtime, flags, asked, self.machine, self.catalogue)?;
+                (plan, Some(scaling))
             }
         };
         let [candidate] = plan.candidates.as_mut_slice() else {
@@ -349,7 +347,7 @@ impl Reader<'_> {
         candidate.app.env.extend(env);
         candidate.app.ini.extend(ini);
         self.scale_scenario(&mut plan, given)?;
-        Ok(plan)
+        Ok((plan, scaling))
     }
 
     /// Scales the loads that a workload's scenario brings along, and their length; what the row gave in their place is scaled

@@ -175,26 +175,29 @@ pub(crate) fn read_time(
 ) -> Duration {
     let Some(typed) = typed else { return default };
     let place = format!("{flag} {typed}");
-    // A bare number of seconds is what most load tools take.
-    let read = match typed.parse::<u32>() {
-        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
-        Err(_) => humantime::parse_duration(typed),
-    };
-    match read {
-        Ok(duration) if duration < least => {
+    match parse_time(typed) {
+        Some(duration) if duration < least => {
             let fix = format!("use at least {flag} {}", humantime::format_duration(least));
             mistakes.add(place, "is too short", fix);
             default
         }
-        Ok(duration) if duration > MOST_DURATION => {
+        Some(duration) if duration > MOST_DURATION => {
             mistakes.add(place, "is longer than a day", format!("use at most {flag} 24h"));
             default
         }
-        Ok(duration) => duration,
-        Err(_) => {
+        Some(duration) => duration,
+        None => {
             mistakes.add(place, "is not a length of time", format!("for example {flag} 10s"));
             default
         }
+    }
+}
+
+/// A length of time; a bare number is one of seconds, which most load tools take.
+pub(crate) fn parse_time(typed: &str) -> Option<Duration> {
+    match typed.parse::<u32>() {
+        Ok(seconds) => Some(Duration::from_secs(seconds.into())),
+        Err(_) => humantime::parse_duration(typed).ok(),
     }
 }
 

@@ -1,57 +1,215 @@
-//! The plan of an autoscaled service: one runtime, instance by instance.
+//! The plan of autoscaled services: one runtime each, instance by instance, measured in the same blocks.
 
+mod typed;
+
+use std::time::Duration;
+
+use clap::Args;
 use stampede_core::{Limits, Rounds};
+use stampede_scale::{CpuAllocation, Policy, Price, Scaling, Service};
 
+use self::typed::{Common, TypedService};
 use crate::capacity::check;
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad, MachineSize};
+use crate::flags::{
+    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, PhpFlag, PlatformFlags, ReadyFlag,
+    ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+};
 use crate::mistake::{Gathered, Mistakes};
+use crate::service::{PriceFlag, ServiceFlags, WaitingFlags, read_count, read_price, read_waiting};
 
 /// What a trial takes where nothing was said: long enough for some decisions of an autoscaler, which averages over a minute.
 const DEFAULT_DURATION: &str = "30s";
 /// Cold starts are part of what is asked.
 const DEFAULT_WARM_UP: &str = "0s";
 const DEFAULT_ROUNDS: &str = "1";
+/// What a verdict takes at least.
+const ROUNDS_OF_SEVERAL: &str = "3";
+
+/// The flags of `stampede scale` that say what is measured, unread.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(missing_docs, reason = "each group says what it is")]
+pub struct ScaleFlags {
+    /// The runtime (see `stampede list runtimes`)
+    #[arg(value_name = "RUNTIME")]
+    pub runtime: String,
+    #[command(flatten)]
+    pub subject: SubjectFlag,
+    #[command(flatten)]
+    pub app: AppFlag,
+    #[command(flatten)]
+    pub exchanges: ExchangesFlag,
+    #[command(flatten)]
+    pub php: PhpFlag,
+    #[command(flatten)]
+    pub deployment: DeploymentFlags,
+    #[command(flatten)]
+    pub service: ServiceFlags,
+    /// Another service in the same blocks, by what differs: cpus=0.167,memory=256Mi,concurrency=1,max-instances=6; also
+    /// runtime, min-instances, policy, name (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE,...", help_heading = "Service")]
+    pub against: Vec<String>,
+    /// So many processors for all instances together, however much each is allowed [default: as many as they are allowed]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub total_cpus: Option<String>,
+    #[command(flatten)]
+    pub ready: ReadyFlag,
+    #[command(flatten)]
+    pub waiting: WaitingFlags,
+    #[command(flatten)]
+    pub price: PriceFlag,
+    #[command(flatten)]
+    pub load: LoadFlag,
+    #[command(flatten)]
+    pub client_rtt: ClientRttFlag,
+    #[command(flatten)]
+    pub duration: DurationFlag,
+    #[command(flatten)]
+    pub warm_up: WarmUpFlag,
+    #[command(flatten)]
+    pub rounds: RoundsFlag,
+    #[command(flatten)]
+    pub seed: SeedFlag,
+    #[command(flatten)]
+    pub ready_timeout: ReadyTimeoutFlag,
+    #[command(flatten)]
+    pub platform: PlatformFlags,
+}
+
+/// Services that are measured in the same blocks.
+#[derive(Clone, Debug)]
+pub struct ScalePlan {
+    /// One at the least.
+    pub services: Vec<PlannedService>,
+    /// How many processors they may use together; as many as the largest may, where that is not given.
+    pub total_cpus: Option<u32>,
+    /// What is told before they are measured.
+    pub warnings: Vec<String>,
+}
+
+/// A service without mistakes.
+#[derive(Clone, Debug)]
+pub struct PlannedService {
+    /// Its only case, as one deployment. Its load is that of the whole service.
+    pub plan: ComparePlan,
+    /// How its instances are started and stopped.
+    pub scaling: Scaling,
+}
+
+impl ScalePlan {
+    /// Reads flags and the plan file that they name.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of the command line and of the files that it names.
+    pub fn read(flags: ScaleFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
+        let ScaleFlags { runtime, deployment, service, against, total_cpus, waiting, price, mut rounds, .. } = flags;
+        let mut mistakes = Gathered::default();
+        let first = TypedService { name: None, runtime, deployment, service };
+        let mut typed = vec![first.clone()];
+        for changes in &against {
+            match first.changed(changes) {
+                Ok(service) => typed.push(service),
+                Err(mistake) => mistakes.extend(mistake),
+            }
+        }
+        if !against.is_empty() {
+            rounds.rounds.get_or_insert_with(|| ROUNDS_OF_SEVERAL.to_owned());
+        }
+        let (queue_wait, request_timeout) = read_waiting(&waiting, &mut mistakes);
+        let total_cpus = total_cpus.map(|typed| read_count("--total-cpus", Some(&typed), 1, &mut mistakes));
+        let common = Common {
+            flags: CompareFlags {
+                subject: flags.subject,
+                app: flags.app,
+                exchanges: flags.exchanges,
+                php: flags.php,
+                load: flags.load,
+                duration: flags.duration,
+                warm_up: flags.warm_up,
+                rounds,
+                seed: flags.seed,
+                ready_timeout: flags.ready_timeout,
+                platform: flags.platform,
+                topology: TopologyFlags {
+                    client_rtt: flags.client_rtt,
+                    ready: flags.ready,
+                    ..TopologyFlags::default()
+                },
+                ..CompareFlags::default()
+            },
+            total_cpus,
+            queue_wait,
+            request_timeout,
+            price: read_price(price.price.as_deref(), CpuAllocation::DuringRequests, &mut mistakes),
+            machine,
+            catalogue,
+        };
+        let services = common.read_all(&typed);
+        mistakes.finish(services).map(|(services, warnings)| Self { services, total_cpus, warnings })
+    }
+}
+
+/// What a service is to be, apart from its case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServiceAsked {
+    /// The most requests that an instance is given at once.
+    pub(crate) concurrency: u32,
+    pub(crate) instances: InstancesAsked,
+    pub(crate) policy: Policy,
+    /// For how long a request waits for an instance, where it is not the policy that says so.
+    pub(crate) queue_wait: Option<Duration>,
+    pub(crate) request_timeout: Duration,
+    pub(crate) price: &'static Price,
+}
 
 /// How many instances were asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InstancesAsked {
+pub(crate) struct InstancesAsked {
     /// The fewest.
-    pub least: u32,
+    pub(crate) least: u32,
     /// The most; where nothing was said, as many as memory and the processors hold that the load leaves, and the fewest at least.
-    pub most: Option<u32>,
+    pub(crate) most: Option<u32>,
     /// How many processors all of them share, where that was said: then they may be allowed more CPU together than that.
-    pub total_cpus: Option<u32>,
+    pub(crate) total_cpus: Option<u32>,
 }
 
 /// Reads flags and the plan file that they name: one case with the settings of an instance, which is given as many requests at
-/// once as `given` says for its limits, and how many instances there may be. The plan's load is that of the whole service.
+/// once as its autoscaler allows under its limits.
 ///
 /// # Errors
 ///
 /// All mistakes of the command line and of the files that it names.
-pub fn read_scale(
+pub(crate) fn read_service(
     runtime: &str,
     mut flags: CompareFlags,
-    given: &dyn Fn(&Limits) -> u32,
-    instances: InstancesAsked,
+    asked: ServiceAsked,
     machine: MachineSize,
     catalogue: &dyn Catalogue,
-) -> Result<(ComparePlan, u32), Mistakes> {
+) -> Result<PlannedService, Mistakes> {
+    let ServiceAsked { concurrency, instances, policy, queue_wait, request_timeout, price } = asked;
+    let service = |limits: &Limits, most: u32| Service {
+        request_timeout,
+        ..Service::on_demand(limits.cpus, limits.memory, concurrency, instances.least, most)
+    };
+    let given = |limits: &Limits| policy.concurrency(&service(limits, 1));
     let mut mistakes = Gathered::default();
     flags.duration.duration.get_or_insert_with(|| DEFAULT_DURATION.to_owned());
     flags.warm_up.warm_up.get_or_insert_with(|| DEFAULT_WARM_UP.to_owned());
     flags.rounds.rounds.get_or_insert_with(|| DEFAULT_ROUNDS.to_owned());
     flags.no_yard_stick = true;
     flags.sampling.no_sampling = true;
-    let given = Given { runtime: Some(runtime), load: GivenLoad::OfInstances(given), ..Given::default() };
+    let given = Given { runtime: Some(runtime), load: GivenLoad::OfInstances(&given), ..Given::default() };
     let plan = ComparePlan::read_given(&flags, given, machine, catalogue)?;
     check(&plan, &format!("runtime {runtime}"), &mut mistakes);
     if let Rounds::Auto { .. } = plan.rounds {
         mistakes.add("--rounds auto", "does not go with cold starts, which take as long as they take", "give a number");
     }
     let most = most_instances(&plan.limits, instances, machine, &mut mistakes);
-    mistakes.finish(Ok((plan, most)))
+    let service = service(&plan.limits, most);
+    let scaling = Scaling { service, policy, queue_wait, price, total_cpus: instances.total_cpus };
+    mistakes.finish(Ok(PlannedService { plan, scaling }))
 }
 
 /// How many instances there may be, and what of it this machine does not have.

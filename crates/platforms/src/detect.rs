@@ -3,6 +3,8 @@
 pub mod debian;
 pub(crate) mod extension;
 pub(crate) mod frankenphp;
+pub(crate) mod image;
+pub(crate) mod needs;
 mod package;
 pub(crate) mod php;
 mod php_build;

@@ -3,6 +3,7 @@
 
 pub(crate) mod app_copy;
 pub(crate) mod builder;
+pub(crate) mod bundle_folder;
 pub(crate) mod folder;
 mod packages;
 pub(crate) mod temp_path;

@@ -11,6 +11,7 @@
 //! Nothing here knows runtimes: what is run is a [`stampede_core::Deployment`].
 
 mod certificate;
+mod checkout;
 mod detect;
 pub mod docker;
 pub mod doctor;
@@ -23,11 +24,15 @@ mod runs;
 mod units;
 
 pub use certificate::{CertificateError, self_made};
+pub use checkout::{Checkout, CheckoutError};
 pub use detect::debian;
 pub use detect::detect;
+pub use detect::image::{ImageError, image};
+pub use detect::needs::DetectedNeeds;
 pub use detect::revision::revision;
 pub use layout::app_copy::{ReplaceError, replace};
 pub use layout::builder::build;
+pub use layout::bundle_folder::{BundleFolder, BundleFolderError, BundleWriteError};
 pub use layout::folder::{CopyError, copy_app};
 pub use local::{LocalConfig, LocalPlatform};
 pub use local::{port, warden};

@@ -4,8 +4,16 @@ use stampede_analysis::METRICS;
 use stampede_core::{Counts, Measurement, Outcome, Trial};
 
 use crate::StudyView;
+use crate::format::Format;
 use crate::json::rounded;
 use crate::places;
+
+/// `--csv`.
+pub(crate) const FORMAT: Format = Format {
+    flag: "--csv",
+    help: "Write a row for each trial as CSV (`-` is stdout, in place of the table)",
+    write: |answer| render(&answer.studies()),
+};
 
 /// The columns before those of the metrics.
 const COLUMNS: [&str; 14] = [
@@ -28,10 +36,14 @@ const COLUMNS: [&str; 14] = [
 /// Renders the trials of these studies under one heading. What a trial does not have is an empty field. Units are in the
 /// names; figures are the same as in the studies' JSON.
 pub fn render(views: &[StudyView<'_>]) -> String {
+    let heading = COLUMNS.into_iter().chain(METRICS.iter().map(|metric| metric.key)).map(str::to_owned).collect();
+    written(heading, views.iter().flat_map(|view| view.trials.iter().map(|trial| row(view, trial))))
+}
+
+/// A heading and rows that are as long.
+pub(crate) fn written(heading: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let heading = COLUMNS.into_iter().chain(METRICS.iter().map(|metric| metric.key)).map(str::to_owned);
-    let rows = views.iter().flat_map(|view| view.trials.iter().map(|trial| row(view, trial)));
-    for record in std::iter::once(heading.collect()).chain(rows) {
+    for record in std::iter::once(heading).chain(rows) {
         #[expect(clippy::expect_used, reason = "a vector takes all bytes, and all rows are of one length")]
         writer.write_record(&record).expect("rows are of one length");
     }
@@ -66,7 +78,11 @@ fn row(view: &StudyView<'_>, trial: &Trial) -> Vec<String> {
         count(|requests| requests.failed),
         count(|requests| requests.unfinished),
     ];
-    let figure = |value: Option<f64>| value.map_or_else(String::new, |value| rounded(value).to_string());
     row.extend(METRICS.iter().map(|metric| figure((metric.reader)(trial))));
     row
+}
+
+/// A figure as it is in JSON; nothing where there is none.
+pub(crate) fn figure(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| rounded(value).to_string())
 }

@@ -3,17 +3,14 @@
 mod json;
 
 use stampede_core::Estimate;
-use stampede_forecast::{Calibration, Forecast, Scenario};
-use stampede_scale::{Policy, Price, Rejection};
+use stampede_forecast::{Calibration, Forecast, ForecastPoint, ForecastQuestion};
+use stampede_scale::Rejection;
 
 use crate::page::{Block, Column, Page, Table};
 use crate::quantity::number;
 
 pub(crate) use self::json::WireForecast;
 pub use self::json::json;
-
-/// A point turns away or gives up less than this share of its requests, or is not one to choose.
-const FEW: f64 = 0.001;
 
 /// What a report is made from.
 #[derive(Clone, Debug)]
@@ -22,35 +19,10 @@ pub struct ForecastView<'a> {
     pub study: &'a str,
     /// What was measured.
     pub calibration: &'a Calibration,
-    /// Under which load, as it is written.
-    pub load: &'a str,
-    /// How instances are started and ended.
-    pub policy: &'a Policy,
-    /// The name of it.
-    pub policy_name: &'a str,
-    /// How often each point was simulated.
-    pub rounds: u32,
-    /// What luck was drawn from.
-    pub seed: u64,
-    /// What it costs.
-    pub price: &'static Price,
+    /// What was asked.
+    pub question: &'a ForecastQuestion,
     /// What was simulated.
     pub points: &'a [ForecastPoint],
-}
-
-/// A service of one size, and what it is expected to do.
-#[derive(Clone, Debug)]
-pub struct ForecastPoint {
-    /// What was simulated.
-    pub scenario: Scenario,
-    /// The most requests that an instance is given at once, by the platform's rules.
-    pub concurrency: u32,
-    /// The workers of an instance.
-    pub workers: u32,
-    /// Why it is beyond what was measured.
-    pub extrapolated: Option<String>,
-    /// What came of it.
-    pub forecast: Forecast,
 }
 
 /// For a terminal of this many characters a line; what it comes to is last. It ends with a line break.
@@ -77,13 +49,13 @@ type Cell = fn(&ForecastPoint) -> String;
 
 /// What makes a point, how it serves, what it takes.
 const COLUMNS: [(&str, Cell); 15] = [
-    ("at once", |p| format!("{}{}", p.concurrency, if p.extrapolated.is_some() { "*" } else { "" })),
-    ("CPU", |p| p.scenario.service.cpus.to_string()),
-    ("memory", |p| p.scenario.service.memory.to_string()),
+    ("at once", |p| format!("{}{}", p.point.concurrency, if p.point.extrapolated.is_some() { "*" } else { "" })),
+    ("CPU", |p| p.point.scenario.service.cpus.to_string()),
+    ("memory", |p| p.point.scenario.service.memory.to_string()),
     ("req/s", |p| number(p.forecast.throughput.value)),
-    ("p50 ms", |p| p.answered(&p.forecast.p50)),
-    ("p95 ms", |p| p.answered(&p.forecast.p95)),
-    ("p99 ms", |p| p.answered(&p.forecast.p99)),
+    ("p50 ms", |p| answered(&p.forecast, &p.forecast.p50)),
+    ("p95 ms", |p| answered(&p.forecast, &p.forecast.p95)),
+    ("p99 ms", |p| answered(&p.forecast, &p.forecast.p99)),
     ("rejected", |p| share(p.forecast.rejected.value)),
     ("too late", |p| share(p.forecast.timed_out.value)),
     ("instances", |p| {
@@ -107,20 +79,9 @@ fn table(view: &ForecastView<'_>, columns: &[(&str, Cell)]) -> Table {
     Table { columns: columns.iter().map(column).collect() }
 }
 
-impl ForecastPoint {
-    /// The share of requests without an answer in time.
-    fn failed(&self) -> f64 {
-        self.forecast.rejected.value + self.forecast.timed_out.value
-    }
-
-    pub(crate) fn keeps_up(&self) -> bool {
-        self.failed() < FEW
-    }
-
-    /// Milliseconds; nothing where nobody was answered.
-    pub(crate) fn answered(&self, estimate: &Estimate) -> String {
-        if self.forecast.throughput.value > 0.0 { number(estimate.value * 1e3) } else { "-".to_owned() }
-    }
+/// Milliseconds; nothing where nobody was answered.
+pub(crate) fn answered(forecast: &Forecast, estimate: &Estimate) -> String {
+    if forecast.throughput.value > 0.0 { number(estimate.value * 1e3) } else { "-".to_owned() }
 }
 
 pub(crate) fn question(view: &ForecastView<'_>) -> String {
@@ -130,8 +91,8 @@ pub(crate) fn question(view: &ForecastView<'_>) -> String {
         "Forecast for {} ({}) under {} with {}: simulated from {} requests one at a time in {} trial{} of study {} on {} CPU; the median request is {} ms of CPU and {} ms off it, a start {} s of CPU and {} s beside.",
         c.case,
         c.runtime,
-        view.load,
-        view.policy_name,
+        view.question.load,
+        view.question.policy.name(),
         c.requests,
         c.trials,
         if c.trials == 1 { "" } else { "s" },
@@ -147,19 +108,19 @@ pub(crate) fn question(view: &ForecastView<'_>) -> String {
 pub(crate) fn notes(view: &ForecastView<'_>) -> Vec<String> {
     let mut notes = vec![format!(
         "at once: the most requests that an instance is given. Times are without any network. rejected: turned away (status {}); too late: beyond the time-out; instances: fewest/mean/most; cold: starts; /vCPU-s: answers for each second of a vCPU that instances had.",
-        view.policy.status(Rejection::WaitedTooLong),
+        view.question.policy.status(Rejection::WaitedTooLong),
     )];
     notes.push(waking(view.calibration));
-    if let Some(processors) = view.points.first().and_then(|point| point.scenario.host_cpus) {
+    if let Some(processors) = view.points.first().and_then(|point| point.point.scenario.host_cpus) {
         let them = if processors == 1 { "one processor".to_owned() } else { format!("{processors} processors") };
         notes.push(format!("all instances share {them}."));
     }
-    let price = view.price;
+    let price = view.question.price;
     notes.push(format!(
         "cost in {} by {} ({}, {}, prices of {}): a million requests with nothing free, a month like this after what is free.",
         price.currency, price.id, price.provider, price.regions, price.read
     ));
-    let rounds = view.rounds;
+    let rounds = view.question.rounds;
     let half_width = |estimate: &Estimate| match (estimate.low, estimate.high) {
         (Some(low), Some(high)) if estimate.value > 0.0 => (high - low) / 2.0 / estimate.value,
         _ => 0.0,
@@ -168,10 +129,10 @@ pub(crate) fn notes(view: &ForecastView<'_>) -> Vec<String> {
     notes.push(format!(
         "each line: {rounds} simulation{} with other luck, seed {}; p99 is known to {} at worst, by luck alone: the model itself may be further off.",
         if rounds == 1 { "" } else { "s" },
-        view.seed,
+        view.question.seed,
         if rounds > 1 { share(widest) } else { "an unknown share".to_owned() },
     ));
-    let mut beyond: Vec<_> = view.points.iter().filter_map(|point| point.extrapolated.clone()).collect();
+    let mut beyond: Vec<_> = view.points.iter().filter_map(|point| point.point.extrapolated.clone()).collect();
     beyond.sort();
     beyond.dedup();
     if !beyond.is_empty() {
@@ -196,33 +157,33 @@ fn waking(calibration: &Calibration) -> String {
 /// What it comes to, in one sentence.
 pub(crate) fn conclusion(view: &ForecastView<'_>) -> String {
     let by = |of: fn(&ForecastPoint) -> f64| move |a: &&ForecastPoint, b: &&ForecastPoint| of(a).total_cmp(&of(b));
-    let good = view.points.iter().filter(|point| point.keeps_up());
+    let good = view.points.iter().filter(|point| point.forecast.keeps_up());
     let told = |point: &ForecastPoint| {
-        let service = &point.scenario.service;
-        let mark = if point.extrapolated.is_some() { " (beyond what was measured)" } else { "" };
-        format!("{} at once on {} CPU and {}{mark}", point.concurrency, service.cpus, service.memory)
+        let service = &point.point.scenario.service;
+        let mark = if point.point.extrapolated.is_some() { " (beyond what was measured)" } else { "" };
+        format!("{} at once on {} CPU and {}{mark}", point.point.concurrency, service.cpus, service.memory)
     };
     if let Some(best) = good.min_by(by(|point| point.forecast.per_million.value)) {
         return format!(
             "{}: {} answers {} with a p99 of {} ms on {} instances in the mean, for {} {} a month.",
             if view.points.len() > 1 { "The cheapest that keeps up" } else { "It keeps up" },
             told(best),
-            if best.failed() > 0.0 {
-                format!("all but {} of the requests", share(best.failed()))
+            if best.forecast.failed() > 0.0 {
+                format!("all but {} of the requests", share(best.forecast.failed()))
             } else {
                 "all requests".to_owned()
             },
-            best.answered(&best.forecast.p99),
+            answered(&best.forecast, &best.forecast.p99),
             number(best.forecast.instances.value),
             money(best.forecast.per_month.value),
-            view.price.currency,
+            view.question.price.currency,
         );
     }
-    match view.points.iter().min_by(|a, b| a.failed().total_cmp(&b.failed())) {
+    match view.points.iter().min_by(|a, b| a.forecast.failed().total_cmp(&b.forecast.failed())) {
         Some(best) => format!(
             "None of them keeps up: the best, {}, leaves {} of the requests without an answer in time on {} instances at most; allow more with --max-instances, or give each more CPU.",
             told(best),
-            share(best.failed()),
+            share(best.forecast.failed()),
             best.forecast.instances_range.1,
         ),
         None => String::new(),

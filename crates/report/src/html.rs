@@ -27,6 +27,7 @@ use stampede_core::StudyKind;
 use self::document::WireDocument;
 use self::study::{StudyPage, Table};
 use crate::capacity::{self, CapacityView};
+use crate::format::Format;
 use crate::gate::{self, GateView};
 use crate::page::{self, Block, Page};
 use crate::replication::{self, ReplicationView};
@@ -35,6 +36,13 @@ use crate::{StudyView, scale, why};
 
 pub use self::document::schema;
 pub use self::forecast::forecast;
+
+/// `--html`.
+pub(crate) const FORMAT: Format = Format {
+    flag: "--html",
+    help: "Write a report that opens in a browser, in one file (`-` is stdout, in place of the table)",
+    write: |answer| answer.html(),
+};
 
 const SCRIPT: &str = include_str!("../../../web/dist/report.js");
 const STYLE: &str = include_str!("../../../web/dist/report.css");

@@ -19,6 +19,7 @@ use stampede_core::{
 
 use crate::StudyView;
 use crate::audits::WireAudit;
+use crate::format::Format;
 use crate::open_part::WireOpenPart;
 use crate::places;
 use crate::recommendation::json::{WireLeftOut, WireRecommendation};
@@ -32,6 +33,13 @@ use crate::trust_json::{WireNoiseFloor, WireWarmUp, WireYardStick};
 use crate::turns_json::{WireTurn, WireTurnScatter, WireWindowsFrom};
 use crate::why;
 use crate::why_json::WireExplanation;
+
+/// `--json`.
+pub(crate) const FORMAT: Format = Format {
+    flag: "--json",
+    help: "Write the study as JSON (`-` is stdout, in place of the table)",
+    write: |answer| answer.json(),
+};
 
 const SCHEMA: &str = "stampede/study/v1";
 

@@ -5,8 +5,10 @@
 //! that page and differ in layout alone.
 
 mod activity;
+mod answer;
 mod audits;
 pub mod capacity;
+mod case_rows;
 mod columns;
 mod conclusion;
 pub mod csv;
@@ -14,6 +16,7 @@ mod digest;
 pub mod doctor;
 mod dots;
 pub mod forecast;
+mod format;
 pub mod gate;
 pub mod html;
 pub mod json;
@@ -51,6 +54,8 @@ use jiff::Timestamp;
 use stampede_analysis::{Analysis, OpenPartAnalysis};
 use stampede_core::{StoredStudy, Study, Trial, YardStickReading};
 
+pub use answer::ReportAnswer;
+pub use format::{FORMATS, Format};
 pub use layout::wrap;
 pub use schema::schema;
 pub use trust::pilot;

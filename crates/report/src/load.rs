@@ -1,5 +1,6 @@
 //! What a load by itself came to: for a terminal, as JSON, second by second, and as a file of percentiles.
 
+mod advice;
 mod generators;
 mod hdr;
 mod json;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use stampede_core::{Censored, Counts, Latencies, Load};
 use stampede_seam::{FlowResult, FlowTally, GeneratorRecord, LoadResult, Measures, StepResult};
 
+pub use self::advice::advice;
 pub use self::hdr::hdr;
 pub(crate) use self::json::WireLoad;
 pub use self::json::json;

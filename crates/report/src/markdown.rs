@@ -4,11 +4,19 @@ use stampede_analysis::Explanation;
 
 use crate::StudyView;
 use crate::digest::Digest;
+use crate::format::Format;
 use crate::open_part;
 use crate::page::{Block, Page};
 use crate::steps::{KINDS, each_kind};
 use crate::study_page::{alarm, answers, audits, cases, changes, ground, parts, trouble, verdicts};
 use crate::why;
+
+/// `--markdown`.
+pub(crate) const FORMAT: Format = Format {
+    flag: "--markdown",
+    help: "Write the table as Markdown (`-` is stdout, in place of the table)",
+    write: |answer| answer.markdown(),
+};
 
 /// Renders a study as a table with its notes. It ends with a line break.
 pub fn render(view: &StudyView<'_>) -> String {

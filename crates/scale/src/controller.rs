@@ -26,6 +26,27 @@ pub enum Policy {
 }
 
 impl Policy {
+    /// The names of those that there are; the first is the default.
+    pub const NAMES: [&str; 2] = ["cloud-run", "knative"];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "cloud-run" => Some(Self::CloudRun(CloudRunParameters::default())),
+            "knative" => Some(Self::Knative(KnativeParameters::default())),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        let [cloud_run, knative] = Self::NAMES;
+        match self {
+            Self::CloudRun(_) => cloud_run,
+            Self::Knative(_) => knative,
+        }
+    }
+
     /// The most requests that an instance is given at once: what was asked for, unless the platform allows but one.
     pub fn concurrency(&self, service: &Service) -> u32 {
         match self {

@@ -14,6 +14,7 @@ mod index_set;
 mod knative;
 mod prices;
 mod queue;
+mod scaling;
 mod service;
 mod time;
 
@@ -24,5 +25,6 @@ pub use fleet::InstanceId;
 pub use knative::{BurstCapacity, Decision, Knative, KnativeParameters, Observed};
 pub use prices::{PRICES, price};
 pub use queue::{QueueLimits, Rejection};
+pub use scaling::Scaling;
 pub use service::{CpuAllocation, Service, ServiceProblem};
 pub use time::Time;

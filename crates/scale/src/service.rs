@@ -1,6 +1,5 @@
 //! A service as its owner configures it, and what cannot be so.
 
-use std::fmt;
 use std::time::Duration;
 
 use stampede_core::{Bytes, Cpus};
@@ -121,29 +120,36 @@ pub enum ServiceProblem {
     AlwaysBelowOne(Cpus),
 }
 
-impl fmt::Display for ServiceProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ServiceProblem {
+    /// The flag that is mistaken with its value, what is wrong with it, and what to do.
+    pub fn parts(&self) -> [String; 3] {
         match self {
             Self::MaxBelowMin { min, max } => {
-                write!(f, "--max-instances {max} is below --min-instances {min}; raise one or lower the other")
+                let problem = format!("is below --min-instances {min}");
+                parts(format!("--max-instances {max}"), problem, "raise one or lower the other")
             }
-            Self::NoInstances => write!(f, "--max-instances 0 leaves nobody to answer; give 1 or more"),
-            Self::NoConcurrency => write!(f, "--concurrency 0 gives an instance no request; give 1 or more"),
+            Self::NoInstances => parts("--max-instances 0", "leaves nobody to answer", "give 1 or more"),
+            Self::NoConcurrency => parts("--concurrency 0", "gives an instance no request", "give 1 or more"),
             Self::Cpus(cpus) => {
-                let (least, most) = (Service::LEAST_CPUS, Service::MOST_CPUS);
-                write!(f, "--cpus {cpus} is not what an instance can have; give {least} to {most}")
+                let fix = format!("give {} to {}", Service::LEAST_CPUS, Service::MOST_CPUS);
+                parts(format!("--cpus {cpus}"), "is not what an instance can have", fix)
             }
             Self::Size(cpus) => {
-                write!(f, "--cpus {cpus} is not offered on Cloud Run; give up to 1, or 2, 4, 6 or 8")
+                parts(format!("--cpus {cpus}"), "is not offered on Cloud Run", "give up to 1, or 2, 4, 6 or 8")
             }
             Self::Memory { cpus, memory, least, most } => {
-                write!(f, "--memory {memory} does not go with {cpus} CPU on Cloud Run; give {least} to {most}")
+                let problem = format!("does not go with {cpus} CPU on Cloud Run");
+                parts(format!("--memory {memory}"), problem, format!("give {least} to {most}"))
             }
             Self::AlwaysBelowOne(cpus) => {
-                write!(f, "--cpu-always does not go with {cpus} CPU on Cloud Run; give --cpus 1 or more")
+                parts("--cpu-always", format!("does not go with {cpus} CPU on Cloud Run"), "give --cpus 1 or more")
             }
         }
     }
+}
+
+fn parts(place: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) -> [String; 3] {
+    [place.into(), problem.into(), fix.into()]
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser, Subcommand, ValueEnum, value_parser};
 use stampede_conduct::{Bench, Host};
 use stampede_plan::{
     AtFlag, CapacityFlags, CompareFlags, HostFlag, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags,
     TuneFlags,
 };
+use stampede_report::{FORMATS, Format};
 
 use crate::backend::BackendChoice;
 use crate::doctor::args::DoctorArgs;
@@ -40,11 +41,11 @@ use crate::study_file::args::{ExportStudyArgs, ImportStudyArgs};
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Asked,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum Asked {
     /// Compare runtimes on your application, or a workload, under the same total limits
     ///
     /// Serves it on each runtime under the same CPU and memory limits, checks that all give the expected
@@ -205,6 +206,9 @@ pub(crate) struct CompareArgs {
     pub(crate) at: AtFlag,
     #[command(flatten)]
     pub(crate) metric: MetricArgs,
+    /// Print what would be measured, and for how long, and measure nothing
+    #[arg(long, help_heading = "Study")]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) backend: BackendArgs,
     #[command(flatten)]
@@ -533,21 +537,33 @@ pub(crate) struct QuietArgs {
     pub(crate) quiet: bool,
 }
 
-/// Where reports go.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct OutputArgs {
-    /// Write the study as JSON (`-` is stdout, in place of the table)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
-    /// Write the table as Markdown (`-` is stdout, in place of the table)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) markdown: Option<PathBuf>,
-    /// Write a report that opens in a browser, in one file (`-` is stdout, in place of the table)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) html: Option<PathBuf>,
-    /// Write a row for each trial as CSV (`-` is stdout, in place of the table)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) csv: Option<PathBuf>,
+/// Where reports go: a flag for each format that was given, with its file.
+#[derive(Clone, Debug)]
+pub(crate) struct OutputArgs(pub(crate) Vec<(&'static Format, PathBuf)>);
+
+impl clap::Args for OutputArgs {
+    fn augment_args(command: Command) -> Command {
+        FORMATS.iter().fold(command, |command, Format { flag, help, .. }| {
+            let flag = flag.trim_start_matches("--");
+            let file = Arg::new(flag).long(flag).value_name("FILE").value_parser(value_parser!(PathBuf));
+            command.arg(file.help(help).help_heading("Output"))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for OutputArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let file = |format: &Format| matches.get_one::<PathBuf>(format.flag.trim_start_matches("--"));
+        Ok(Self(FORMATS.iter().filter_map(|format| Some((format, file(format)?.clone()))).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        Self::from_arg_matches(matches).map(|output| *self = output)
+    }
 }
 
 /// Where studies are kept.

@@ -6,10 +6,10 @@ use stampede_core::{Failures, Study, StudyKind, Trial};
 use stampede_plan::read_capacity;
 
 use crate::args::CapacityArgs;
-use crate::catalogue::BuiltIn;
 use crate::compare::conclude;
 use crate::show::Report;
 use crate::{Outcome, folders};
+use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: Box<CapacityArgs>, host: &dyn Host) -> Outcome {
     let CapacityArgs { flags, backend, resume, output, store, bench } = *args;

@@ -5,19 +5,23 @@ use std::path::Path;
 use stampede_conduct::{
     Deciding, Ended, Exit, Failure, Host, Record, StudyRequest, carry_out, compare_with_open_part, exit_of, read_metric,
 };
-use stampede_core::{Failures, StudyKind, Trial};
+use stampede_core::{Failures, Rounds, StudyKind, Trial};
 use stampede_plan::ComparePlan;
 
 use crate::args::CompareArgs;
-use crate::catalogue::BuiltIn;
 use crate::show::Report;
 use crate::{Outcome, capacity, folders, screen};
+use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
-    let CompareArgs { flags, at, metric, backend, resume, output, store, bench } = *args;
+    let CompareArgs { flags, at, metric, dry_run, backend, resume, output, store, bench } = *args;
     let plan = ComparePlan::read_with_open_part(&flags, &at, host.size(), &BuiltIn).map_err(Failure::usage);
     let (plan, report) = Failure::both(plan, Report::new(output))?;
     let metric = read_metric(metric.metric)?;
+    if dry_run {
+        screen::print(&planned(&plan))?;
+        return Ok(Exit::Done);
+    }
     let request = StudyRequest {
         plan: &plan,
         beside: &[],
@@ -35,6 +39,28 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
         None => carry_out(bench.on(host), &path, &request)?,
     };
     conclude(ended, &report, &mut record, &path, host)
+}
+
+/// What would be measured, as far as it is known before anything is started.
+fn planned(plan: &ComparePlan) -> String {
+    let ComparePlan { workload, candidates, limits, load, warm_up, duration, rounds, .. } = plan;
+    let ids: Vec<&str> = candidates.iter().map(|candidate| candidate.id.as_str()).collect();
+    let time = humantime::format_duration;
+    let rounds = match rounds {
+        Rounds::Fixed(rounds) => {
+            let load = (*warm_up + *duration) * *rounds * ids.len() as u32;
+            format!("{rounds} rounds of {} trials: {} of load", ids.len(), time(load))
+        }
+        Rounds::Auto { max_time } => format!("rounds until the verdicts are clear: {} at most", time(*max_time)),
+    };
+    format!(
+        "{}: {}\n{} CPU and {} each, load {load}\nwindows of {}, {rounds}\n",
+        workload.id,
+        ids.join(", "),
+        limits.cpus,
+        limits.memory,
+        time(*duration)
+    )
 }
 
 /// Prints what was measured, and says how it ended. What is printed does not depend on the store, which may be full.

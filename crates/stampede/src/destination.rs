@@ -10,12 +10,13 @@ use crate::exit::Failure;
 use crate::screen;
 
 /// Where the reports of a command go, each by its flag. What is for the terminal goes to stdout unless a report does.
-pub(crate) struct Outputs<const N: usize>([(&'static str, Option<PathBuf>); N]);
+pub(crate) struct Outputs(Vec<(&'static str, Option<PathBuf>)>);
 
-impl<const N: usize> Outputs<N> {
+impl Outputs {
     /// Sees that every file can be written before anything is measured.
-    pub(crate) fn new(files: [(&'static str, Option<PathBuf>); N]) -> Result<Self, Failure> {
-        check(&files.each_ref().map(|(flag, path)| (*flag, path.as_deref())))?;
+    pub(crate) fn new(files: impl IntoIterator<Item = (&'static str, Option<PathBuf>)>) -> Result<Self, Failure> {
+        let files: Vec<_> = files.into_iter().collect();
+        check(&files.iter().map(|(flag, path)| (*flag, path.as_deref())).collect::<Vec<_>>())?;
         Ok(Self(files))
     }
 
@@ -29,11 +30,11 @@ impl<const N: usize> Outputs<N> {
     /// without.
     pub(crate) fn put(
         &self,
-        renderers: [&dyn Fn() -> String; N],
+        render: &dyn Fn(&str) -> String,
         terminal: &dyn Fn(usize, bool) -> String,
     ) -> Result<(), Failure> {
-        for ((_, path), render) in self.0.iter().zip(renderers) {
-            path.as_ref().map_or(Ok(()), |path| put(path, &render()))?;
+        for (flag, path) in &self.0 {
+            path.as_ref().map_or(Ok(()), |path| put(path, &render(flag)))?;
         }
         match self.on_stdout() {
             Some(_) => Ok(()),

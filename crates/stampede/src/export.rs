@@ -1,31 +1,30 @@
 //! `stampede export`: files that deploy a runtime with the settings that were measured.
 
 pub(crate) mod args;
-mod folder;
-mod image;
-mod subject;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use stampede_analysis::deployable;
+use stampede_conduct::Host;
 use stampede_core::{
-    App, BuildStep, Candidate, Case, Deployment, Exchange, Makes, RenderContext, Requirement, Role, ScaledService,
-    Study,
+    App, BuildStep, Candidate, Case, Deployment, Makes, Outcome as TrialOutcome, RenderContext, Requirement, Role,
+    Study, with_causes,
 };
-use stampede_export::{Order, Scaling, Target, label};
-use stampede_plan::{ComparePlan, PlatformChoice};
-use stampede_platforms::LocalPlatform;
+use stampede_export::{BundleOrigin, Measured, Order, Target, label, next};
+use stampede_plan::{CompareFlags, ComparePlan, MachineSize, PlatformChoice, RetrialFlags, RetrialPlan};
+use stampede_platforms::{BundleFolder, BundleFolderError, DetectedNeeds, LocalPlatform};
 use stampede_seam::{Platform, PreparedApp};
-
-use self::args::ExportArgs;
-use self::folder::{Folder, OUTPUT};
-use self::subject::{Measured, Subject};
+use stampede_store::StoredStudy;
 use stampede_vantage::Here;
 
+use self::args::ExportArgs;
 use crate::exit::{Exit, Failure};
-use crate::found;
-use crate::{Outcome, folders, screen};
-use stampede_conduct::Host;
+use crate::{Outcome, folders, screen, show};
+use stampede_catalogue::BuiltIn;
+
+/// The flag that has `--force` beside it.
+const OUTPUT: &str = "--output";
 
 /// The port that it listens on, unless another one is given: what Cloud Run and most images have.
 const PORT: u16 = 8080;
@@ -34,7 +33,7 @@ const PORT: u16 = 8080;
 const FIRST_PORT: u16 = 1024;
 
 pub(crate) fn run(args: ExportArgs, host: &dyn Host) -> Outcome {
-    let subject = subject::read(&args, host.size())?;
+    let (plan, measured) = read(&args, host.size())?;
     let ExportArgs { target, case, listen, image, output, force, .. } = args;
     let listen = listen.unwrap_or(SocketAddr::new(target.address(), PORT));
     if listen.port() < FIRST_PORT {
@@ -43,13 +42,58 @@ pub(crate) fn run(args: ExportArgs, host: &dyn Host) -> Outcome {
              let what is in front of it have the other port"
         )));
     }
-    let Subject { plan, measured } = &subject;
-    let candidate = subject.candidate(case.as_deref())?;
-    let folder = folder(OUTPUT, &output, force, plan, candidate)?;
+    // A study's case has been chosen already.
+    let candidate = candidate(&plan, case.as_deref().filter(|_| measured.is_none()))?;
+    let folder = folder(OUTPUT, &output, force, &plan, candidate)?;
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let export = Export { target, listen, image, plan, candidate, measured: measured.as_ref() };
+    let export = Export { target, listen, image, plan: &plan, candidate, measured: measured.as_ref() };
     screen::print(&executor.block_on(write(&export, &folder))?)?;
     Ok(Exit::Done)
+}
+
+/// A plan, and the case that it repeats.
+fn read(args: &ExportArgs, machine: MachineSize) -> Result<(ComparePlan, Option<Measured>), Failure> {
+    let ExportArgs { runtime, subject, study, case, app, php, deployment, load, store, .. } = args;
+    let Some(name) = study else {
+        let Some(runtime) = runtime else {
+            return Err(Failure::usage(
+                "it is not said what is exported\n  name a runtime and what it serves, or a study with --study",
+            ));
+        };
+        let flags = CompareFlags {
+            subject: subject.clone(),
+            app: app.clone(),
+            php: php.clone(),
+            runtimes: Some(runtime.clone()),
+            deployment: deployment.clone(),
+            load: load.clone(),
+            ..CompareFlags::default()
+        };
+        return Ok((ComparePlan::read(&flags, machine, &BuiltIn).map_err(Failure::usage)?, None));
+    };
+    let StoredStudy { study, trials, .. } = show::load(store, name)?;
+    let case = deployable(&study, &trials, case.as_deref(), runtime.as_deref()).map_err(Failure::usage)?.clone();
+    let flags = RetrialFlags { from: subject.subject.clone(), index: subject.index.clone(), ..RetrialFlags::default() };
+    let RetrialPlan { base, .. } =
+        RetrialPlan::read(&flags, (&study, &case), &[], machine, &BuiltIn).map_err(Failure::usage)?;
+    let measured = trials.iter().rev().find(|trial| trial.case == case.id && trial.outcome == TrialOutcome::Measured);
+    let service = measured.and_then(|trial| Some(trial.scale.as_ref()?.service.clone()));
+    Ok((base, Some(Measured { study, case, service })))
+}
+
+/// The only candidate, or the one of this name where there are several.
+fn candidate<'a>(plan: &'a ComparePlan, name: Option<&str>) -> Result<&'a Candidate, Failure> {
+    let is_meant = |candidate: &&Candidate| name.is_none_or(|name| candidate.id.as_str() == name);
+    match &plan.candidates.iter().filter(is_meant).collect::<Vec<_>>()[..] {
+        [candidate] => Ok(candidate),
+        _ => {
+            let names: Vec<&str> = plan.candidates.iter().map(|candidate| candidate.id.as_str()).collect();
+            Err(Failure::usage(format!(
+                "one case is exported\n  name one of {} with --case, or one runtime",
+                names.join(", ")
+            )))
+        }
+    }
 }
 
 /// Sees that the folder can be written, before anything is measured for it.
@@ -80,7 +124,7 @@ fn folder(
     force: bool,
     plan: &ComparePlan,
     candidate: &Candidate,
-) -> Result<Folder, Failure> {
+) -> Result<BundleFolder, Failure> {
     if !plan.topology.is_single() {
         return Err(Failure::usage(format!(
             "a runtime is exported alone, and this is {}\n  balancers, databases and other copies are to be had where it is \
@@ -88,8 +132,13 @@ fn folder(
             plan.topology
         )));
     }
-    let folder = Folder::new(flag, path, force)?;
-    folder.apart_from(&candidate.app.source)?;
+    let failed = |error: BundleFolderError| {
+        let or =
+            if flag == OUTPUT && matches!(error, BundleFolderError::NotEmpty(_)) { ", or give --force" } else { "" };
+        Failure::usage(format!("{flag} {}{or}", with_causes(&error)))
+    };
+    let folder = BundleFolder::new(path, force).map_err(failed)?;
+    folder.apart_from(&candidate.app.source).map_err(failed)?;
     Ok(folder)
 }
 
@@ -104,7 +153,7 @@ struct Export<'a> {
 }
 
 /// Writes it. What is there, and what to do with it.
-async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> {
+async fn write(export: &Export<'_>, folder: &BundleFolder) -> Result<String, Failure> {
     let Export { target, listen, image, plan, candidate, measured } = export;
     let Candidate { runtime, app, tuning, .. } = candidate;
     let cpus = stampede_platforms::available_cpus();
@@ -132,15 +181,15 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
             screen::note(&format!("preparing the application: {}", command.join(" ")));
         }
         let prepared = platform.prepare(app).await;
-        let failed = |error| Failure { exit: Exit::TrialFailed, message: stampede_core::with_causes(&error) };
+        let failed = |error| Failure { exit: Exit::TrialFailed, message: with_causes(&error) };
         let PreparedApp { folder: source, remarks } = prepared.map_err(failed)?;
         remarks.iter().for_each(|remark| screen::note(remark));
         App { source, ..app.clone() }
     };
     let needs = candidate.needs(&app);
     let found = match &containers {
-        None => found::look_for(&needs).await,
-        Some(containers) => found::look_by(&needs, async |need: &Requirement| containers.detect(need).await).await,
+        None => DetectedNeeds::here(&needs).await,
+        Some(containers) => DetectedNeeds::by(&needs, async |need: &Requirement| containers.detect(need).await).await,
     };
     if !found.missing.is_empty() {
         return Err(Failure::missing(format!("{} {}", candidate.id, found.missing.join("\n  "))));
@@ -161,32 +210,38 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
     let image = if target.has_image() {
         let tag = measured.map_or("local", |measured| measured.study.id.as_str());
         let image = image.clone().unwrap_or_else(|| format!("{name}:{tag}"));
-        Some(image::of(image, &app, &deployment, &found, &needs, containers.as_ref()).await?)
+        let made = stampede_platforms::image(image, &app, &deployment, &found, &needs, containers.as_ref());
+        Some(made.await.map_err(Failure::missing)?)
     } else {
         None
     };
     let built = build(&deployment, &app).await?;
     let pool = runtime.tunables().iter().filter(|tunable| tunable.role == Role::PoolSize);
     let path = folder.path().to_str().ok_or_else(|| Failure::usage("--output is not UTF-8"))?;
+    let origin = BundleOrigin {
+        target: *target,
+        candidate,
+        version: &version,
+        workload: &plan.workload.id,
+        limits: &plan.limits,
+        load: &plan.load,
+        measured: *measured,
+    };
     let order = Order {
         name: &name,
-        origin: &origin(export, &version),
+        origin: &origin.lines(),
         deployment: &deployment,
         limits: &plan.limits,
-        health: health(plan),
+        health: plan.health(),
         ready: plan.ready_timeout,
         listen: *listen,
         folder: path,
         concurrency: pool.filter_map(|tunable| tuning.count(tunable.name)).max(),
-        scaling: measured.and_then(|measured| measured.service.as_ref()).map(|service| Scaling {
-            concurrency: service.concurrency,
-            min_instances: service.min_instances,
-            max_instances: service.max_instances,
-        }),
+        scaling: measured.and_then(|measured| measured.service.as_ref()),
         image: image.as_ref(),
     };
     let bundle = stampede_export::export(*target, &order).map_err(Failure::usage)?;
-    folder.fill(&bundle, &app.source, &built)?;
+    folder.fill(&bundle, &app.source, &built).map_err(Failure::missing)?;
     Ok(next(*target, &order))
 }
 
@@ -199,82 +254,4 @@ async fn build<'a>(deployment: &'a Deployment, app: &App) -> Result<Vec<(&'a Bui
         built.push((step, result.map_err(Failure::missing)?));
     }
     Ok(built)
-}
-
-/// The request that shows that it is well. It is sent again and again, so it is one that changes nothing; one that is answered
-/// with success, and one of the load, come first.
-fn health(plan: &ComparePlan) -> Option<&Exchange> {
-    let changes_nothing = |exchange: &&Exchange| exchange.request.method == "GET" && !exchange.once;
-    let known = |exchange: &&Exchange| !plan.unrecorded.contains(&exchange.name);
-    let all = plan.workload.load_mix().chain(&plan.workload.exchanges);
-    // Of equals the first is taken.
-    all.filter(changes_nothing).filter(known).min_by_key(|exchange| !(200..400).contains(&exchange.expect.status))
-}
-
-/// Where it comes from, for those who read the files.
-fn origin(export: &Export<'_>, version: &str) -> Vec<String> {
-    let Export { target, plan, candidate, measured, .. } = export;
-    let by = format!("Made by stampede export {} (stampede {})", target.id(), env!("CARGO_PKG_VERSION"));
-    let of = match measured {
-        Some(Measured { study, case, .. }) => format!(
-            "from case {} of study {}, which measured {} on {}",
-            case.id,
-            study.id,
-            case.runtime_version,
-            study.started_at.strftime("%Y-%m-%d")
-        ),
-        None => format!("from {} serving {}, which was not measured", candidate.runtime.id(), plan.workload.id),
-    };
-    let mut lines = vec![
-        by,
-        format!("{of}."),
-        format!("Settings for {version}, {} CPUs, {} and {}.", plan.limits.cpus, plan.limits.memory, plan.load),
-    ];
-    if let Some(ScaledService { policy, concurrency, min_instances, max_instances, .. }) =
-        measured.and_then(|measured| measured.service.as_ref())
-    {
-        lines.push(format!(
-            "This is one of {min_instances} to {max_instances} instances by the rules of {policy}, given {concurrency} \
-             requests at once at the most."
-        ));
-    }
-    lines
-}
-
-/// What is there, and what to do with it.
-fn next(target: Target, order: &Order<'_>) -> String {
-    let Order { folder, name, image, .. } = order;
-    let image = image.map_or("", |image| image.name.as_str());
-    let build = format!("docker build -t {image} {folder}");
-    let steps = match target {
-        Target::Dockerfile => {
-            let (cpus, memory, port) = (order.limits.cpus, order.limits.memory.get(), order.listen.port());
-            vec![
-                build,
-                format!(
-                    "docker run --rm --cpus {cpus} --memory {memory} --memory-swap {memory} -p {port}:{port} {image}"
-                ),
-            ]
-        }
-        Target::Compose => vec![format!("docker compose -f {folder}/compose.yaml up --build")],
-        Target::Kubernetes => {
-            vec![build, format!("docker push {image}"), format!("kubectl apply -f {folder}/kubernetes.yaml")]
-        }
-        Target::Knative => {
-            vec![build, format!("docker push {image}"), format!("kubectl apply -f {folder}/service.yaml")]
-        }
-        Target::CloudRun => {
-            vec![build, format!("docker push {image}"), format!("gcloud run services replace {folder}/service.yaml")]
-        }
-        Target::Systemd => vec![
-            format!("cp -r {folder}/etc {folder}/srv /"),
-            format!("systemd-tmpfiles --create {name}.conf && systemctl daemon-reload"),
-            format!("systemctl enable --now {name}.target"),
-        ],
-        Target::Config => {
-            let prepares = order.deployment.preparation.as_ref().is_some_and(|made| !made.programs.is_empty());
-            prepares.then(|| format!("{folder}/prepare")).into_iter().chain([format!("{folder}/start")]).collect()
-        }
-    };
-    format!("wrote {folder}; next:\n{}", steps.iter().map(|step| format!("  {step}\n")).collect::<String>())
 }

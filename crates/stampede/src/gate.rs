@@ -1,7 +1,6 @@
 //! `stampede gate`: did a change make it slower?
 
 pub(crate) mod args;
-mod side;
 
 use std::path::{Path, PathBuf};
 
@@ -10,19 +9,17 @@ use stampede_analysis::{
 };
 use stampede_conduct::{Bench, Exit, Failure, Gated, Host, gate, read_metric};
 use stampede_core::{Case, Study, StudyKind};
-use stampede_plan::{
-    ChangeMetric, CompareFlags, ComparePlan, DeploymentFlags, MachineSize, SubjectFlag, read_threshold,
-};
+use stampede_plan::{ChangeMetric, GateFlags, read_threshold};
+use stampede_platforms::{Checkout, CheckoutError};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
 use stampede_report::{StudyView, csv, html};
 use stampede_store::StoredStudy;
 
-use self::args::{GateArgs, MeasuringArgs};
-use self::side::{CheckedOut, Side};
+use self::args::GateArgs;
 use crate::args::{BenchArgs, StoreArgs};
-use crate::catalogue::BuiltIn;
 use crate::destination::{Outputs, put};
 use crate::{Outcome, folders, screen, show};
+use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
     let GateArgs { base, head, threshold, metric, strict, junit, markdown, html, csv, github, measuring, store, bench } =
@@ -64,6 +61,55 @@ fn exit(view: &GateView<'_>) -> Exit {
     }
 }
 
+/// A side as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Side {
+    Folder(PathBuf),
+    Revision(String),
+    Study(String),
+}
+
+impl Side {
+    /// What was meant: a folder comes before a revision of the same name.
+    fn read(typed: &str) -> Self {
+        match (typed.strip_prefix("study:"), typed.strip_prefix("git:")) {
+            (Some(name), _) => Self::Study(name.to_owned()),
+            (None, Some(name)) => Self::Revision(name.to_owned()),
+            (None, None) if Path::new(typed).is_dir() => Self::Folder(PathBuf::from(typed)),
+            (None, None) => Self::Revision(typed.to_owned()),
+        }
+    }
+
+    /// The folder that holds it; of a revision, the current folder as it was then.
+    fn check_out(&self) -> Result<Files, Failure> {
+        match self {
+            Self::Folder(folder) => Ok(Files::Here(folder.clone())),
+            Self::Revision(revision) => match Checkout::of(revision, screen::warning) {
+                Err(error @ CheckoutError::NotWritten { .. }) => Err(Failure::missing(error)),
+                checked_out => checked_out.map(Files::CheckedOut).map_err(Failure::usage),
+            },
+            Self::Study(name) => Err(Failure::usage(format!(
+                "study:{name} is stored and can only be compared with another stored study\n  give study:NAME for both"
+            ))),
+        }
+    }
+}
+
+/// Where a side's files are.
+enum Files {
+    Here(PathBuf),
+    CheckedOut(Checkout),
+}
+
+impl Files {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Here(folder) => folder,
+            Self::CheckedOut(checkout) => &checkout.folder,
+        }
+    }
+}
+
 /// What came of a gate.
 enum Judged {
     Done { question: Option<String>, changes: Vec<Change>, studies: Vec<StoredStudy> },
@@ -75,10 +121,10 @@ fn stored(
     names: [&str; 2],
     key: Option<&str>,
     threshold: f64,
-    (measuring, bench): (&MeasuringArgs, BenchArgs),
+    (measuring, bench): (&GateFlags, BenchArgs),
     store: &StoreArgs,
 ) -> Result<Judged, Failure> {
-    if let Some(flag) = given(measuring, bench) {
+    if let Some(flag) = measuring.first_given().or(bench.wait.no_wait.then_some("--no-wait")) {
         let problem = "says how to measure, and stored studies are measured already";
         return Err(Failure::usage(format!("{flag} {problem}\n  leave it out")));
     }
@@ -101,37 +147,12 @@ fn stored(
     Ok(Judged::Done { question: None, changes, studies: vec![before, after] })
 }
 
-/// A flag that was given and counts for measuring alone.
-fn given(measuring: &MeasuringArgs, bench: BenchArgs) -> Option<&'static str> {
-    let MeasuringArgs { index, runtime, deployment, load, duration, warm_up, rounds, max_time, order, seed } =
-        measuring;
-    let DeploymentFlags { set, cpus, memory } = deployment;
-    let is_given = |flag: &Option<String>| flag.is_some();
-    [
-        (index.index.is_some(), "--index"),
-        (is_given(runtime), "--runtime"),
-        (!set.is_empty(), "--set"),
-        (is_given(cpus), "--cpus"),
-        (is_given(memory), "--memory"),
-        (is_given(&load.load), "--load"),
-        (is_given(&duration.duration), "--duration"),
-        (is_given(&warm_up.warm_up), "--warm-up"),
-        (is_given(&rounds.rounds), "--rounds"),
-        (is_given(&max_time.max_time), "--max-time"),
-        (is_given(&order.order), "--order"),
-        (is_given(&seed.seed), "--seed"),
-        (bench.wait.no_wait, "--no-wait"),
-    ]
-    .into_iter()
-    .find_map(|(is_given, flag)| is_given.then_some(flag))
-}
-
 /// Two sides that are measured now.
 fn measured(
     sides: [&Side; 2],
     metric: Option<String>,
     threshold: f64,
-    measuring: &MeasuringArgs,
+    measuring: &GateFlags,
     store: &StoreArgs,
     bench: Bench<'_>,
 ) -> Result<Judged, Failure> {
@@ -143,7 +164,7 @@ fn measured(
         Some(metric) if metric.unit == Unit::Microseconds => ChangeMetric::Latency,
         _ => ChangeMetric::Mean,
     };
-    let read = |side| read(side, measuring, decides, size);
+    let read = |side: &Files| measuring.read(side.path(), decides, size, &BuiltIn).map_err(Failure::usage);
     let (before, after) = Failure::both(read(&base), read(&head))?;
     match gate(bench, &folders::store(store)?, [before, after], metric, threshold)? {
         Gated::Interrupted(kept) => {
@@ -158,30 +179,6 @@ fn measured(
     }
 }
 
-fn read(
-    side: &CheckedOut,
-    measuring: &MeasuringArgs,
-    decides: ChangeMetric,
-    machine: MachineSize,
-) -> Result<ComparePlan, Failure> {
-    let MeasuringArgs { index, runtime, deployment, load, duration, warm_up, rounds, max_time, order, seed } =
-        measuring.clone();
-    let flags = CompareFlags {
-        subject: SubjectFlag { subject: Some(side.folder.display().to_string()), index },
-        runtimes: runtime,
-        deployment,
-        load,
-        duration,
-        warm_up,
-        rounds,
-        max_time,
-        order,
-        seed,
-        ..CompareFlags::default()
-    };
-    ComparePlan::read_side(&flags, decides, machine, &BuiltIn).map_err(Failure::usage)
-}
-
 /// `shop on nginx-fpm: 1 CPU and 512 MiB, load closed:16`.
 fn question(study: &Study) -> String {
     let of = |Case { runtime, limits, .. }: &Case| format!(" on {runtime}: {} CPU and {}", limits.cpus, limits.memory);
@@ -191,7 +188,7 @@ fn question(study: &Study) -> String {
 
 /// Where it is said.
 struct Output {
-    files: Outputs<4>,
+    files: Outputs,
     github: bool,
 }
 
@@ -208,10 +205,13 @@ impl Output {
         let analyses: Vec<Analysis> = studies.iter().map(|stored| analyse(&stored.study, &stored.trials)).collect();
         let views: Vec<StudyView<'_>> =
             studies.iter().zip(&analyses).map(|(stored, analysis)| StudyView::of(stored, analysis)).collect();
-        self.files.put(
-            [&|| junit(view), &|| markdown(view), &|| html::gate(view, &views), &|| csv::render(&views)],
-            &|width, _| terminal(view, width),
-        )?;
+        let render = |flag: &str| match flag {
+            "--junit" => junit(view),
+            "--markdown" => markdown(view),
+            "--html" => html::gate(view, &views),
+            _ => csv::render(&views),
+        };
+        self.files.put(&render, &|width, _| terminal(view, width))?;
         if self.github { put(Path::new("-"), &annotations(view)) } else { Ok(()) }
     }
 }
@@ -263,6 +263,19 @@ mod tests {
             let losses: Vec<Loss> = lost.into_iter().collect();
             let view = GateView { base: "a", head: "b", question: None, changes: &changes, losses: &losses, strict };
             assert_eq!(exit(&view), expected, "{outcome:?} {losses:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_comes_before_a_revision() {
+        for (typed, expected) in [
+            (".", Side::Folder(PathBuf::from("."))),
+            ("src", Side::Folder(PathBuf::from("src"))),
+            ("git:src", Side::Revision("src".to_owned())),
+            ("HEAD~1", Side::Revision("HEAD~1".to_owned())),
+            ("study:latest", Side::Study("latest".to_owned())),
+        ] {
+            assert_eq!(Side::read(typed), expected);
         }
     }
 }

@@ -10,10 +10,10 @@ use stampede_harness::{Copies, Recorded};
 use stampede_plan::{ComparePlan, PLAN_FILE, WrittenAnswer, write_plan};
 
 use crate::args::{InitArgs, WaitArgs};
-use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
 use crate::signals::Signals;
 use crate::{Outcome, screen};
+use stampede_catalogue::BuiltIn;
 
 /// Where answers are written, beside the plan.
 const ANSWERS: &str = "stampede.expected";

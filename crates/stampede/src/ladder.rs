@@ -4,14 +4,14 @@ use stampede_analysis::{Metric, analyse, metric, objective_metric};
 use stampede_conduct::{Beside, Ended, Exit, Failure, Host, Ladder, exit_of, read_metric};
 use stampede_core::{Objective, Study};
 use stampede_plan::{LadderFlags, LadderPlan, MachineSize, Rung, TuneFlags, read_row};
-use stampede_report::StudyView;
-use stampede_report::ladder::{self as page, LadderView};
+use stampede_report::ladder::LadderView;
+use stampede_report::{ReportAnswer, StudyView};
 use stampede_store::StoredStudy;
 
 use crate::args::{BenchArgs, MetricArgs, OutputArgs, ResumeArgs, StoreArgs};
-use crate::catalogue::BuiltIn;
-use crate::show::{Renderers, Report};
+use crate::show::Report;
 use crate::{Outcome, folders, reproduce, screen};
+use stampede_catalogue::BuiltIn;
 
 /// What decides between deployments that answer as much, by its key.
 const P99: &str = "response_p99_us";
@@ -83,13 +83,7 @@ fn conclude(ladder: &Ladder<'_>, metric: &'static Metric, report: &Report) -> Ou
         held: ladder.held().map(|_| *last),
         held_by_p99: held_by_p99.as_ref(),
     };
-    report.put_all(&Renderers {
-        json: &|| page::json(&view),
-        markdown: &|| page::markdown(&view),
-        html: &|| stampede_report::html::study(last),
-        csv: &|| stampede_report::csv::render(&views),
-        terminal: &|width, colour| page::terminal(&view, width, colour),
-    })?;
+    report.put(&ReportAnswer::Ladder(&view, &views))?;
     let exit = ladder.held().map(|held| exit_of(Some(&held.study), &held.trials));
     Ok(exit.filter(|exit| [Exit::TrialFailed, Exit::Invalid].contains(exit)).unwrap_or(Exit::Done))
 }

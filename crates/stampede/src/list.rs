@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use stampede_core::{
-    App, AppKind, Availability, Balance, Balancer, BalancerKind, CaseId, Composer, Programs, Requirement, Rounds,
-    Runtime, ServiceKind, StudyKind, Topology,
+    App, AppKind, Availability, Balance, Balancer, BalancerKind, CaseId, Composer, Requirement, Rounds, Runtime,
+    ServiceKind, StudyKind, Topology, printable,
 };
 use stampede_plan::Catalogue;
+use stampede_platforms::DetectedNeeds;
 use stampede_runtimes::{Topologies, service_requires, service_title};
 use stampede_store::{Store, StudyRow};
 
 use crate::args::{ListArgs, Listed};
-use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
 use crate::{Outcome, folders, screen};
+use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: &ListArgs) -> Outcome {
     let ListArgs { what, store } = args;
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
         Listed::Studies => studies(&folders::store(store)?)?,
     };
     // Names may come from elsewhere: a study that was imported, a workload.
-    let lines = lines.iter().map(|line| format!("{}\n", screen::printable(line.trim_end())));
+    let lines = lines.iter().map(|line| format!("{}\n", printable(line.trim_end())));
     screen::print(&lines.collect::<String>())?;
     Ok(Exit::Done)
 }
@@ -33,7 +34,7 @@ fn runtimes() -> Result<Vec<String>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let mut lines = Vec::new();
     for listed in BuiltIn.runtimes() {
-        let (programs, missing) = runtime.block_on(look(*listed));
+        let DetectedNeeds { programs, missing, .. } = runtime.block_on(look(*listed));
         let state = if missing.is_empty() { listed.version(&programs) } else { "not installed".to_owned() };
         lines.push(format!("{:<24} {state}", listed.id()));
         lines.push(format!("{:<24} {}", "", listed.title()));
@@ -46,14 +47,14 @@ fn runtimes() -> Result<Vec<String>, Failure> {
 pub(crate) fn installed() -> Result<Vec<String>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let installed = |listed: &&&dyn Runtime| {
-        let (programs, missing) = runtime.block_on(look(**listed));
+        let DetectedNeeds { programs, missing, .. } = runtime.block_on(look(**listed));
         missing.is_empty() && !programs.is_empty()
     };
     Ok(BuiltIn.runtimes().iter().filter(installed).map(|listed| listed.id().to_string()).collect())
 }
 
-/// What a runtime needs whatever it serves: what was found, and a line for each thing that is missing.
-async fn look(runtime: &dyn Runtime) -> (Programs, Vec<String>) {
+/// What a runtime needs whatever it serves.
+async fn look(runtime: &dyn Runtime) -> DetectedNeeds {
     let kinds = [
         AppKind::FrontController { index: PathBuf::from("index.php") },
         AppKind::Psr15Handler { handler: PathBuf::from("handler.php") },
@@ -61,25 +62,12 @@ async fn look(runtime: &dyn Runtime) -> (Programs, Vec<String>) {
         AppKind::GoProgram,
         AppKind::GoFunction { module: "hello".to_owned(), package: "hello".to_owned(), function: "Hello".to_owned() },
     ];
-    let mut programs = Programs::new();
-    let mut missing = Vec::new();
     // Of several kinds one is enough.
-    if let Some(kind) = kinds.into_iter().find(|kind| runtime.serves(kind)) {
-        let app = App::new("", kind);
-        // Packages belong to an application, and there is none here.
-        let of_the_machine = |need: &Requirement| !matches!(need, Requirement::PhpPackage { .. });
-        for need in runtime.requires(&app).into_iter().filter(of_the_machine) {
-            match stampede_platforms::detect(&need).await {
-                Availability::Found(found) => {
-                    if let Some(key) = need.key() {
-                        programs.insert(key.to_owned(), found);
-                    }
-                }
-                Availability::Missing { what, install } => missing.push(format!("needs {what}: {install}")),
-            }
-        }
-    }
-    (programs, missing)
+    let Some(kind) = kinds.into_iter().find(|kind| runtime.serves(kind)) else { return DetectedNeeds::default() };
+    let mut needs = runtime.requires(&App::new("", kind));
+    // Packages belong to an application, and there is none here.
+    needs.retain(|need| !matches!(need, Requirement::PhpPackage { .. }));
+    DetectedNeeds::here(&needs).await
 }
 
 /// Balancers and services: a line with the versions found, or what is missing.

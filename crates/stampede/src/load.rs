@@ -3,7 +3,6 @@
 pub(crate) mod args;
 mod live;
 mod shared;
-pub(crate) mod target;
 pub(crate) mod timeseries;
 
 use std::fs;
@@ -11,9 +10,9 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
 
-use stampede_core::{Bytes, Carrier, CpuLayout, ErrorClass};
-use stampede_load::{LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, TlsSpec, Trust};
-use stampede_plan::{LoadPlan, MachineSize};
+use stampede_core::{Bytes, Carrier, CpuLayout, Endpoint, ErrorClass};
+use stampede_load::{LoadExchange, LoadResult, LoadSpec, RunningLoad, TargetError, TlsSpec, Trust, find_target};
+use stampede_plan::{HttpUrl, LoadPlan, MachineSize};
 use stampede_report::load::{self as page, LoadView};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
@@ -74,7 +73,10 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         seed,
         generators,
     } = plan;
-    let targets = target::find(&url, unix, &connect, allow_remote)?;
+    let targets = match unix {
+        Some(path) => vec![Endpoint::Unix(path)],
+        None => targets(&url, &connect, allow_remote)?,
+    };
     let loads = match &scenario {
         None => vec![load.clone()],
         Some(scenario) => scenario.crowds.iter().map(|crowd| crowd.load.clone()).collect(),
@@ -121,10 +123,35 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     if told == 0 {
         screen::print(&page::terminal(&view))?;
     }
-    let exit = conclude(&result, interrupted);
+    for [warning, advice] in page::advice(&result) {
+        screen::warning(&warning);
+        screen::note(&format!("  {advice}"));
+    }
+    let exit = exit_of(&result, interrupted);
     let faults: Vec<&String> = generators.iter().flat_map(|generator| &generator.faults).collect();
     faults.iter().for_each(|fault| screen::warning(fault));
     Ok(if exit == Exit::Done && !faults.is_empty() { Exit::Invalid } else { exit })
+}
+
+/// The addresses to connect to: the URL's host, or those that take its place.
+pub(crate) fn targets(url: &HttpUrl, connect: &[String], allow_remote: bool) -> Result<Vec<Endpoint>, Failure> {
+    let find = |host: &str, port| {
+        find_target(host, port, allow_remote).map_err(|error| match error {
+            TargetError::Unknown { .. } => Failure::missing(error),
+            TargetError::Far { .. } => Failure::usage(error),
+        })
+    };
+    if connect.is_empty() {
+        return Ok(vec![find(&url.host, url.port)?]);
+    }
+    let places = connect.iter().map(|typed| {
+        let place = typed.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        let (host, port) = place.ok_or_else(|| {
+            Failure::usage(format!("--connect {typed} is not a place such as 127.0.0.1:8081 or [::1]:8081"))
+        })?;
+        find(host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host), port)
+    });
+    places.collect()
 }
 
 /// Processors for so many threads: the last ones, since servers that are pinned, and much of the kernel's work, are on the
@@ -206,41 +233,6 @@ async fn watch(load: &RunningLoad, mut live: Live, mut timeseries: Option<&mut T
     Ok(())
 }
 
-/// Says what makes the figures mean less than they seem to.
-fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
-    if let Some(saturation) = &result.saturation {
-        screen::warning(&format!("{saturation}: these figures say too much about the generator"));
-        screen::note(match saturation {
-            Saturation::Late { .. } => {
-                "  leave it a processor of its own, add --threads, or lower the load; see the lateness row"
-            }
-            Saturation::Accounts { .. } => "  this is a fault of the program: please report it with the command",
-        });
-    }
-    if result.total.unsent > 0 {
-        screen::warning(&format!("{} requests found no free connection before the end", result.total.unsent));
-        screen::note("  the server is slower than the rate: lower it, or raise --connections");
-    }
-    for capture in &result.unmatched_captures {
-        screen::warning(&format!("the capture {capture} never found a value"));
-        screen::note("  look at an answer of that step, and correct the header, pointer or expression");
-    }
-    for feeder in &result.exhausted_feeders {
-        screen::warning(&format!("the feeder {feeder} ran out of rows: users who needed one ended"));
-        screen::note("  give it more rows, or order: loop");
-    }
-    let count = |class| result.total.errors.get(&class).copied().unwrap_or(0);
-    if count(ErrorClass::Exhausted) > 0 {
-        screen::warning("connections could not be opened: no port or file descriptor was left");
-        screen::note("  raise ulimit -n, or lower --connections; without keep-alive, lower the rate");
-    }
-    if count(ErrorClass::Unwritable) > 0 {
-        screen::warning(&format!("{} requests could not be written, and never left", count(ErrorClass::Unwritable)));
-        screen::note("  this is a fault of the scenario, not of the server: look at the values of that step");
-    }
-    exit_of(result, interrupted)
-}
-
 /// How a load ends.
 pub(crate) fn exit_of(result: &LoadResult, interrupted: bool) -> Exit {
     // What could not be written says nothing about the server, but the load was not the one that was asked for.
@@ -264,7 +256,6 @@ mod tests {
     use stampede_testkit::samples::load_result;
 
     use super::*;
-    use crate::screen::capture::{self, Captured};
 
     #[test]
     fn wrong_answers_and_requests_that_could_not_be_written_end_with_4() {
@@ -282,31 +273,6 @@ mod tests {
             // A server that was sent nothing has not failed.
             let whole = if class == ErrorClass::Unwritable { Exit::Invalid } else { Exit::TrialFailed };
             assert_eq!(exit(all, class), whole, "{class:?}");
-        }
-    }
-
-    #[test]
-    fn what_makes_figures_mean_less_is_told_with_what_to_do() {
-        let mut result = load_result();
-        result.total.errors = [(ErrorClass::Unwritable, 3), (ErrorClass::Exhausted, 1)].into();
-        result.total.unsent = 2;
-        result.unmatched_captures = vec!["visit/post: etag".to_owned()];
-        result.exhausted_feeders = vec!["payloads".to_owned()];
-        let captured = Captured::default();
-        capture::install(Some(captured.clone()));
-        let exit = conclude(&result, false);
-        capture::install(None);
-        let [_, stderr] = captured.texts();
-        let words = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(exit, Exit::Invalid, "{words}");
-        for told in [
-            "3 requests could not be written, and never left this is a fault of the scenario, not of the server",
-            "connections could not be opened: no port or file descriptor was left raise ulimit -n",
-            "2 requests found no free connection before the end the server is slower than the rate",
-            "the capture visit/post: etag never found a value look at an answer of that step",
-            "the feeder payloads ran out of rows: users who needed one ended give it more rows",
-        ] {
-            assert!(words.contains(told), "{told}: {words}");
         }
     }
 

@@ -6,7 +6,6 @@ mod agent;
 mod args;
 mod backend;
 mod capacity;
-mod catalogue;
 mod clean;
 mod compare;
 mod destination;
@@ -15,7 +14,6 @@ mod exit;
 mod export;
 mod folders;
 mod forecast;
-mod found;
 mod gate;
 mod generators;
 mod host;
@@ -30,7 +28,6 @@ mod name_service;
 mod notices;
 mod open_files;
 mod platform;
-mod progress;
 mod report;
 mod reproduce;
 mod scale;
@@ -53,49 +50,49 @@ use clap::Parser;
 use stampede_conduct::Host;
 use stampede_mimic::Tool;
 
-use crate::args::{Args, Command, OtherArgs};
+use crate::args::{Args, Asked, OtherArgs};
 use crate::exit::{Exit, Failure};
 use crate::host::ThisMachine;
 
 fn main() -> ExitCode {
     name_service::keep_to_files_and_dns();
     match Args::parse().command {
-        Command::Warden => stampede_platforms::warden::run(),
-        Command::Agent { lock, first } => agent::serve(lock.as_deref(), first),
-        Command::YardStick { address } => yard_stick::serve(&address),
+        Asked::Warden => stampede_platforms::warden::run(),
+        Asked::Agent { lock, first } => agent::serve(lock.as_deref(), first),
+        Asked::YardStick { address } => yard_stick::serve(&address),
         command => exit::code(obey(command, &ThisMachine::new())),
     }
 }
 
 /// Does what a command line asks for, and says why it could not.
-fn obey(command: Command, host: &dyn Host) -> Exit {
+fn obey(command: Asked, host: &dyn Host) -> Exit {
     let outcome = match command {
-        Command::Compare(args) => compare::run(args, host),
-        Command::Capacity(args) => capacity::run(args, host),
-        Command::Gate(args) => gate::run(*args, host),
-        Command::Why(args) => why::run(*args, host),
-        Command::Inside(args) => inside::run(&args),
-        Command::Tune(args) => tune::run(*args, host),
-        Command::Init(args) => init::run(&args, host),
-        Command::Reproduce(args) => reproduce::run(args, host),
-        Command::Export(args) => export::run(*args, host),
-        Command::Scale(args) => scale::run(args, host),
-        Command::Forecast(args) => forecast::run(&args),
-        Command::Load(args) => load::run(args),
-        Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args, host),
-        Command::Ab(OtherArgs { args }) => mimic::run(Tool::Ab, &args, host),
-        Command::Wrk(OtherArgs { args }) => mimic::run(Tool::Wrk, &args, host),
-        Command::List(args) => list::run(&args),
-        Command::Show(args) => show::run(&args),
-        Command::Report(args) => report::run(&args),
-        Command::Serve(args) => serve::run(&args),
-        Command::ExportStudy(args) => study_file::export(&args),
-        Command::ImportStudy(args) => study_file::import(&args),
-        Command::Doctor(args) => doctor::run(&args, host),
-        Command::Clean(args) => clean::run(&args),
-        Command::Look { questions } => looker::answer(&questions),
+        Asked::Compare(args) => compare::run(args, host),
+        Asked::Capacity(args) => capacity::run(args, host),
+        Asked::Gate(args) => gate::run(*args, host),
+        Asked::Why(args) => why::run(*args, host),
+        Asked::Inside(args) => inside::run(&args),
+        Asked::Tune(args) => tune::run(*args, host),
+        Asked::Init(args) => init::run(&args, host),
+        Asked::Reproduce(args) => reproduce::run(args, host),
+        Asked::Export(args) => export::run(*args, host),
+        Asked::Scale(args) => scale::run(args, host),
+        Asked::Forecast(args) => forecast::run(*args),
+        Asked::Load(args) => load::run(args),
+        Asked::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args, host),
+        Asked::Ab(OtherArgs { args }) => mimic::run(Tool::Ab, &args, host),
+        Asked::Wrk(OtherArgs { args }) => mimic::run(Tool::Wrk, &args, host),
+        Asked::List(args) => list::run(&args),
+        Asked::Show(args) => show::run(&args),
+        Asked::Report(args) => report::run(&args),
+        Asked::Serve(args) => serve::run(&args),
+        Asked::ExportStudy(args) => study_file::export(&args),
+        Asked::ImportStudy(args) => study_file::import(&args),
+        Asked::Doctor(args) => doctor::run(&args, host),
+        Asked::Clean(args) => clean::run(&args),
+        Asked::Look { questions } => looker::answer(&questions),
         // They have no words for anybody, and exit codes of their own.
-        Command::Warden | Command::Agent { .. } | Command::YardStick { .. } => Ok(Exit::Done),
+        Asked::Warden | Asked::Agent { .. } | Asked::YardStick { .. } => Ok(Exit::Done),
     };
     outcome.unwrap_or_else(|Failure { exit, message }| {
         message.lines().for_each(screen::error);

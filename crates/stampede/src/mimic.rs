@@ -7,7 +7,6 @@ use stampede_mimic::{CommandLine, Surroundings, Tool};
 
 use crate::backend::BackendChoice;
 use crate::exit::{Exit, Failure};
-use crate::load::target;
 use crate::{Outcome, load, screen};
 
 pub(crate) fn run(tool: Tool, args: &[String], host: &dyn Host) -> Outcome {
@@ -19,7 +18,7 @@ pub(crate) fn run(tool: Tool, args: &[String], host: &dyn Host) -> Outcome {
         }
         CommandLine::Run(run, layout) => (run, layout),
     };
-    let targets = target::find(&run.url, None, &[], run.allow_remote)?;
+    let targets = load::targets(&run.url, &[], run.allow_remote)?;
     let cpus = load::lay_out(&host.cpus(), run.threads);
     let quiet = run.quiet;
     let backend = BackendChoice::Auto.find(&cpus, quiet);

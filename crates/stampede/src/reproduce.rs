@@ -4,23 +4,22 @@ use std::fs;
 use std::path::Path;
 
 use stampede_analysis::{Analysis, CheckedClaim, TableRun, analyse, check, replicate};
-use stampede_conduct::{Ended, Exit, Experiment, Failure, Host, Record, given_at_once};
-use stampede_core::{Limits, Outcome as TrialOutcome};
-use stampede_plan::{KnownPublication, ReproducePlan, ScaledRow};
-use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
-use stampede_report::{StudyView, csv, html};
+use stampede_conduct::{Ended, Exit, Experiment, Failure, Host, Record};
+use stampede_core::Outcome as TrialOutcome;
+use stampede_plan::{KnownPublication, ReproducePlan};
+use stampede_report::replication::{ReplicatedTable, ReplicationView};
+use stampede_report::{ReportAnswer, StudyView};
 
 use crate::args::ReproduceArgs;
-use crate::catalogue::{self, BuiltIn};
-use crate::show::{Renderers, Report};
+use crate::show::Report;
 use crate::{Outcome, folders, screen};
+use stampede_catalogue::{self as catalogue, BuiltIn};
 
 pub(crate) fn run(args: Box<ReproduceArgs>, host: &dyn Host) -> Outcome {
     let ReproduceArgs { name, flags, studies, backend, output, store, bench } = *args;
     let Some(name) = name else { return list() };
     let (name, known) = experiments(name)?;
-    let at_once = |row: &ScaledRow, limits: &Limits| given_at_once(row, *limits);
-    let plan = ReproducePlan::read(&name, &flags, &known, host.size(), &BuiltIn, &at_once);
+    let plan = ReproducePlan::read(&name, &flags, &known, host.size(), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let bench = bench.on(host);
     let store = folders::store(&store)?;
@@ -110,13 +109,7 @@ fn write(experiment: &Experiment<'_>, plan: &ReproducePlan, report: &Report, sto
         })
     });
     let studies: Vec<StudyView<'_>> = studies.collect();
-    report.put_all(&Renderers {
-        json: &|| replication::json(&view),
-        markdown: &|| replication::markdown(&view),
-        html: &|| html::replication(&view, &studies),
-        csv: &|| csv::render(&studies),
-        terminal: &|width, colour| replication::terminal(&view, width, colour),
-    })?;
+    report.put(&ReportAnswer::Replication(&view, &studies))?;
     if report.on_terminal() {
         screen::note(&format!("stored in {}", store.display()));
     }
@@ -177,7 +170,7 @@ mod tests {
         for (duration, expected) in [("", 20_500), ("    duration: 100s\n", 10_000)] {
             let text = rinha.text.replace("    warm_up: 0s\n", &format!("    warm_up: 0s\n{duration}"));
             let known = [KnownPublication { text, ..rinha.clone() }];
-            let plan = ReproducePlan::read("rinha", &flags, &known, LARGE, &Repository, &|row, _| row.concurrency);
+            let plan = ReproducePlan::read("rinha", &flags, &known, LARGE, &Repository);
             let plan = plan.unwrap();
             let row = plan.tables[0].rows[0].plan.as_ref().unwrap();
             assert_eq!(row.duration, Duration::from_millis(expected), "{duration:?}");
@@ -192,7 +185,7 @@ mod tests {
             for full in [false, true] {
                 let flags = ReproduceFlags { full, ..ReproduceFlags::default() };
                 let (name, all) = (&known.name, catalogue::publications());
-                let plan = ReproducePlan::read(name, &flags, &all, LARGE, &Repository, &|row, _| row.concurrency);
+                let plan = ReproducePlan::read(name, &flags, &all, LARGE, &Repository);
                 let plan = plan.unwrap();
                 for row in plan.tables.iter().flat_map(|table| &table.rows) {
                     match &row.plan {

@@ -4,6 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 
 use rustix::termios::tcgetwinsize;
+use stampede_core::printable;
 
 use crate::exit::Failure;
 
@@ -88,11 +89,6 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|error| Failure::missing(format!("cannot write to stdout: {error}"))),
     }
-}
-
-/// Text that may come from a server, without what a terminal would obey.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
 
 /// Lines that go on with the one before carry no label of their own.

@@ -4,10 +4,8 @@ use std::io;
 
 use jiff::Timestamp;
 use stampede_analysis::OpenPartAnalysis;
-use stampede_core::{OpenPart, Study, StudyKind, Trial, YardStickReading, are_autoscaled};
-use stampede_report::StudyView;
-use stampede_report::capacity::{self, CapacityView};
-use stampede_report::scale;
+use stampede_core::{OpenPart, Study, StudyKind, Trial, YardStickReading};
+use stampede_report::{FORMATS, ReportAnswer, StudyView};
 use stampede_store::{Store, StoredStudy};
 
 use crate::args::{OutputArgs, SchemaOf, ShowArgs, Shown, StoreArgs};
@@ -57,24 +55,13 @@ pub(crate) fn load_with_open_part(store: &StoreArgs, name: &str) -> Result<(Stor
     Ok((stored, open_part))
 }
 
-/// Where a study's reports go: JSON, Markdown, HTML and CSV.
-pub(crate) struct Report(Outputs<4>);
-
-/// How each kind of report is made.
-pub(crate) struct Renderers<'a> {
-    pub(crate) json: &'a dyn Fn() -> String,
-    pub(crate) markdown: &'a dyn Fn() -> String,
-    pub(crate) html: &'a dyn Fn() -> String,
-    pub(crate) csv: &'a dyn Fn() -> String,
-    /// For a terminal of so many columns, with colour or without.
-    pub(crate) terminal: &'a dyn Fn(usize, bool) -> String,
-}
+/// Where the reports on an answer go.
+pub(crate) struct Report(Outputs);
 
 impl Report {
     /// Sees that every file can be written before anything is measured.
     pub(crate) fn new(output: OutputArgs) -> Result<Self, Failure> {
-        let OutputArgs { json, markdown, html, csv } = output;
-        Outputs::new([("--json", json), ("--markdown", markdown), ("--html", html), ("--csv", csv)]).map(Self)
+        Outputs::new(output.0.into_iter().map(|(format, path)| (format.flag, Some(path)))).map(Self)
     }
 
     /// Whether the table goes to stdout.
@@ -93,36 +80,21 @@ impl Report {
         let analysis = stampede_analysis::analyse(study, trials);
         let open_part = open_part.and_then(|part| OpenPartAnalysis::of(study, trials, part));
         let open_part = open_part.as_ref();
-        let view = StudyView { study, finished_at, trials, yard_stick, analysis: &analysis, open_part };
-        if study.kind == StudyKind::Capacity {
-            let view = CapacityView { study: view, capacity: &stampede_analysis::capacity(study, trials) };
-            return self.put_all(&Renderers {
-                json: &|| capacity::json(&view),
-                markdown: &|| capacity::markdown(&view),
-                html: &|| stampede_report::html::study(&view.study),
-                csv: &|| stampede_report::csv::render(&[view.study]),
-                terminal: &|width, colour| capacity::terminal(&view, width, colour),
-            });
-        }
-        let is_scale = study.kind == StudyKind::Scale || are_autoscaled(trials);
-        self.put_all(&Renderers {
-            json: &|| stampede_report::json::render(&view),
-            markdown: &|| match is_scale {
-                true => scale::markdown(&view),
-                false => stampede_report::markdown::render(&view),
-            },
-            html: &|| stampede_report::html::study(&view),
-            csv: &|| stampede_report::csv::render(&view.with_parts()),
-            terminal: &|width, colour| match is_scale {
-                true => scale::terminal(&view, width, colour),
-                false => stampede_report::terminal::render(&view, width, colour),
-            },
-        })
+        self.put(&ReportAnswer::Study(StudyView {
+            study,
+            finished_at,
+            trials,
+            yard_stick,
+            analysis: &analysis,
+            open_part,
+        }))
     }
 
     /// Puts each kind of report where it belongs.
-    pub(crate) fn put_all(&self, renderers: &Renderers<'_>) -> Result<(), Failure> {
-        let Renderers { json, markdown, html, csv, terminal } = *renderers;
-        self.0.put([json, markdown, html, csv], terminal)
+    pub(crate) fn put(&self, answer: &ReportAnswer<'_>) -> Result<(), Failure> {
+        let format = |flag: &str| FORMATS.iter().find(|format| format.flag == flag);
+        self.0.put(&|flag| format(flag).map(|format| (format.write)(answer)).unwrap_or_default(), &|width, colour| {
+            answer.terminal(width, colour)
+        })
     }
 }

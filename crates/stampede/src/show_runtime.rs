@@ -6,14 +6,14 @@ use stampede_core::{
     Bytes, Candidate, ComposeContext, Composer, Deployment, PlanError, Programs, RenderContext, Requirement,
 };
 use stampede_plan::{MachineSize, RuntimePlan};
+use stampede_platforms::DetectedNeeds;
 use stampede_report::runtime::{RuntimeView, files, settings};
 use stampede_runtimes::Topologies;
 
 use crate::args::ShowRuntimeArgs;
-use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
-use crate::found::{self, Found};
 use crate::{Outcome, screen};
+use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
     let ShowRuntimeArgs { flags, render } = args;
@@ -27,9 +27,10 @@ pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
     let RuntimePlan { candidate, limits, topology, load } = &plan;
     let Candidate { runtime, app, tuning, .. } = candidate;
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let find = |needs: Vec<Requirement>| executor.block_on(found::look_for(&needs));
-    let Found { programs, missing, .. } = find([runtime.requires(app), runtime.requires_for(app, tuning)].concat());
-    let Found { programs: beside, missing: also, .. } = find(Topologies.requires(topology));
+    let find = |needs: Vec<Requirement>| executor.block_on(DetectedNeeds::here(&needs));
+    let DetectedNeeds { programs, missing, .. } =
+        find([runtime.requires(app), runtime.requires_for(app, tuning)].concat());
+    let DetectedNeeds { programs: beside, missing: also, .. } = find(Topologies.requires(topology));
     let missing = [missing, also].concat();
     let state = if missing.is_empty() { runtime.version(&programs) } else { missing.join("\n") };
     let shown = settings(&RuntimeView { candidate, limits, topology, load, state: &state }, screen::width());

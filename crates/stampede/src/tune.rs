@@ -5,14 +5,14 @@ use std::path::Path;
 use stampede_analysis::{analyse, best, metric, objective_metric};
 use stampede_conduct::{Ended, Exit, Failure, Host, Tune, exit_of, space};
 use stampede_plan::TunePlan;
-use stampede_report::StudyView;
 use stampede_report::tune::{self as page, Held, TuneView};
+use stampede_report::{ReportAnswer, StudyView};
 
 use crate::args::TuneArgs;
-use crate::catalogue::BuiltIn;
 use crate::ladder::Climb;
-use crate::show::{Renderers, Report};
+use crate::show::Report;
 use crate::{Outcome, export, folders, ladder, screen};
+use stampede_catalogue::BuiltIn;
 
 /// The flag that names the folder of the winner's files.
 const OUT: &str = "--out";
@@ -55,7 +55,6 @@ fn conclude(tune: &Tune<'_>, out: Option<&Path>, report: &Report) -> Outcome {
         .zip(&analyses)
         .map(|((share, stored), analysis)| Held { share: *share, view: StudyView::of(stored, analysis) })
         .collect();
-    let views: Vec<StudyView<'_>> = held.iter().map(|held| held.view).collect();
     let key = objective_metric(tune.plan().objective);
     let Some(metric) = metric(key) else { return Ok(Exit::Done) };
     let documented = tune.documented();
@@ -75,13 +74,7 @@ fn conclude(tune: &Tune<'_>, out: Option<&Path>, report: &Report) -> Outcome {
         held: &held,
         out,
     };
-    report.put_all(&Renderers {
-        json: &|| page::json(&view),
-        markdown: &|| page::markdown(&view),
-        html: &|| stampede_report::html::tune(&view),
-        csv: &|| stampede_report::csv::render(&views),
-        terminal: &|width, colour| page::terminal(&view, width, colour),
-    })?;
+    report.put(&ReportAnswer::Tune(&view))?;
     Ok(exit(tune, &held))
 }
 

@@ -7,10 +7,10 @@ use stampede_plan::{ChangedCase, RetrialPlan};
 use stampede_store::Store;
 
 use crate::args::{ResumeArgs, StoreArgs, WhyArgs};
-use crate::catalogue::BuiltIn;
 use crate::compare::conclude;
 use crate::show::Report;
 use crate::{Outcome, folders, screen};
+use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
     let WhyArgs { case, study, flags, resume: ResumeArgs { resume }, output, store, bench } = args;

@@ -20,7 +20,7 @@ use flate2::write::GzEncoder;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use stampede_core::StudyId;
+use stampede_core::{StudyId, printable};
 use thiserror::Error;
 
 use crate::StoredStudy;
@@ -87,7 +87,7 @@ pub fn read_study_file(file: impl Read) -> Result<StoredStudy, StudyFileError> {
     let content: Content =
         serde_json::from_slice(&content).map_err(|error| StudyFileError::Content(Box::new(error)))?;
     if content.store > VERSION {
-        return Err(StudyFileError::Newer { stampede: printable(&content.stampede) });
+        return Err(StudyFileError::Newer { stampede: shown(&content.stampede) });
     }
     if content.store < 1 {
         return Err(StudyFileError::Content(format!("there is no version {} of a store", content.store).into()));
@@ -99,7 +99,7 @@ pub fn read_study_file(file: impl Read) -> Result<StoredStudy, StudyFileError> {
         return Err(StudyFileError::Content(format!("it holds {} studies", studies.len()).into()));
     };
     if !is_name(row.id.as_str()) {
-        return Err(StudyFileError::Name(printable(row.id.as_str())));
+        return Err(StudyFileError::Name(shown(row.id.as_str())));
     }
     Ok(stored_study(&staged, &row.id).map_err(StageError::from)?)
 }
@@ -151,9 +151,9 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(rest)
 }
 
-/// A text of a file that may not be shown as it is.
-fn printable(text: &str) -> String {
-    text.chars().take(40).map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+/// The beginning of a text of a file, as it may be shown.
+fn shown(text: &str) -> String {
+    printable(&text.chars().take(40).collect::<String>())
 }
 
 /// Why a file does not give a study.

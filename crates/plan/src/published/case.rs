@@ -50,11 +50,11 @@ pub(super) struct CaseKeys {
 
 /// What a case says of its instances, where they are started and stopped as requests come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScaledRow {
+pub(super) struct ScaledRow {
     /// The most requests that an instance is given at once, as asked for.
-    pub concurrency: u32,
+    pub(super) concurrency: u32,
     /// How many there may be.
-    pub instances: InstancesAsked,
+    pub(super) instances: InstancesAsked,
 }
 
 impl CaseKeys {

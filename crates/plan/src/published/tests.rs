@@ -1,7 +1,6 @@
 use stampede_core::{ClaimTest, Failures};
 
 use super::*;
-use crate::scale::InstancesAsked;
 
 /// A catalogue without anything: rows then keep the mistakes that their workloads are.
 struct Empty;
@@ -78,7 +77,7 @@ fn a_feeder_that_no_row_takes_is_a_mistake_of_the_command_line() {
     ] {
         let feeders = FeederFlag { feeders: vec![typed.to_owned()] };
         let flags = ReproduceFlags { feeders, ..ReproduceFlags::default() };
-        let read = ReproducePlan::read("some", &flags, &known(GOOD), MACHINE, &Plain, &|row, _| row.concurrency);
+        let read = ReproducePlan::read("some", &flags, &known(GOOD), MACHINE, &Plain);
         let mistakes = read.unwrap_err().0;
         let [mistake] = mistakes.as_slice() else { panic!("{mistakes:?}") };
         assert!(mistake.to_string().contains(told), "{mistake}");
@@ -93,7 +92,7 @@ fn read(text: &str, change: impl Fn(&mut ReproduceFlags)) -> Result<ReproducePla
     let mut flags = ReproduceFlags::default();
     change(&mut flags);
     let told = |Mistakes(all): Mistakes| all.iter().map(ToString::to_string).collect();
-    ReproducePlan::read("some", &flags, &known(text), MACHINE, &Empty, &|row, _| row.concurrency).map_err(told)
+    ReproducePlan::read("some", &flags, &known(text), MACHINE, &Empty).map_err(told)
 }
 
 #[test]
@@ -194,7 +193,7 @@ fn mistakes_of_the_command_line_are_told_at_once() {
         assert!(mistake.starts_with(told), "{mistake}, not {told}");
     }
     let flags = ReproduceFlags::default();
-    let read = ReproducePlan::read("sme", &flags, &known(GOOD), MACHINE, &Empty, &|row, _| row.concurrency);
+    let read = ReproducePlan::read("sme", &flags, &known(GOOD), MACHINE, &Empty);
     let unknown: Vec<String> = read.unwrap_err().0.iter().map(ToString::to_string).collect();
     assert_eq!(unknown, ["experiment sme is not known; did you mean some?"]);
 }
@@ -249,7 +248,6 @@ fn times_and_rates_are_scaled_and_a_window_keeps_a_second() {
         feeders: &feeders,
         machine: MACHINE,
         catalogue: &Empty,
-        at_once: &|row, _| row.concurrency,
     };
     assert_eq!(reader(0.1, 1.0).duration("60s").unwrap(), "6s");
     assert_eq!(reader(0.001, 1.0).duration("60s").unwrap(), "1s");
@@ -267,9 +265,11 @@ fn instances_of_a_row_that_are_not_said_are_those_of_its_table() {
         )
         .replace("case: {set: {pm.max_children: 4}}", "case: {concurrency: 1, min_instances: 1}");
     let plan = read(&text, |_| ()).unwrap();
-    let scaled: Vec<_> = plan.tables[0].rows.iter().map(|row| row.scaled.clone().unwrap()).collect();
-    let instances = |least| InstancesAsked { least, most: Some(3), total_cpus: Some(2) };
-    assert_eq!(scaled[0], ScaledRow { concurrency: 10, instances: instances(0) });
-    assert_eq!(scaled[2], ScaledRow { concurrency: 1, instances: instances(1) });
-    assert!(read(GOOD, |_| ()).unwrap().tables[0].rows.iter().all(|row| row.scaled.is_none()));
+    let given = |row: &PlannedRow| {
+        let Scaling { service, total_cpus, .. } = row.scaling.unwrap();
+        (service.concurrency, service.min_instances, service.max_instances, total_cpus)
+    };
+    let [first, _, third] = &plan.tables[0].rows[..] else { panic!("{:?}", plan.tables[0].rows) };
+    assert_eq!([given(first), given(third)], [(10, 0, 3, Some(2)), (1, 1, 3, Some(2))]);
+    assert!(read(GOOD, |_| ()).unwrap().tables[0].rows.iter().all(|row| row.scaling.is_none()));
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_core::Estimate;
-use stampede_forecast::{Calibration, Forecast, Waking};
+use stampede_forecast::{Calibration, Forecast, ForecastPoint, ForecastQuestion, ServicePoint, Waking};
 use stampede_scale::{Basis, Price};
 
-use super::{ForecastPoint, ForecastView, conclusion};
+use super::{ForecastView, conclusion};
 use crate::json::rendered;
 
 /// As JSON. It ends with a line break.
@@ -146,8 +146,9 @@ struct WireExpected {
 
 impl<'a> WireForecast<'a> {
     fn of(view: &ForecastView<'a>) -> Self {
-        let ForecastView { study, calibration, load, policy: _, policy_name, rounds, seed, price, points } = *view;
-        let Price { id, provider, regions, basis, read, source, .. } = *price;
+        let ForecastView { study, calibration, question, points } = *view;
+        let ForecastQuestion { load, policy, price, rounds, seed, points: _ } = question;
+        let Price { id, provider, regions, basis, read, source, .. } = **price;
         let basis = match basis {
             Basis::Requests => "requests",
             Basis::Instances => "instances",
@@ -157,9 +158,9 @@ impl<'a> WireForecast<'a> {
             study,
             calibration: WireCalibration::of(calibration),
             load,
-            policy: policy_name,
-            rounds,
-            seed,
+            policy: policy.name(),
+            rounds: *rounds,
+            seed: *seed,
             price: WirePrice { id, provider, regions, basis, read, source },
             points: points.iter().map(|point| WirePoint::of(point, price.currency)).collect(),
             conclusion: conclusion(view),
@@ -212,7 +213,8 @@ impl<'a> WireCalibration<'a> {
 
 impl<'a> WirePoint<'a> {
     fn of(point: &'a ForecastPoint, currency: &'static str) -> Self {
-        let ForecastPoint { scenario, concurrency, workers, extrapolated, forecast } = point;
+        let ForecastPoint { point, forecast } = point;
+        let ServicePoint { scenario, concurrency, workers, extrapolated } = point;
         let Forecast {
             throughput,
             p50,

@@ -1,10 +1,11 @@
 //! A page about a forecast: the cost of each combination of what was asked, as a map, and all figures as a table.
 
 use serde::Serialize;
+use stampede_forecast::ForecastPoint;
 
 use super::study::Table;
 use super::{Head, HeadBlock, WORDS, page};
-use crate::forecast::{ForecastPoint, ForecastView, conclusion, figures, money, notes, question};
+use crate::forecast::{ForecastView, answered, conclusion, figures, money, notes, question};
 
 /// Costs by what an instance has and how many requests it is given at once.
 #[derive(Serialize)]
@@ -32,21 +33,22 @@ impl CostMap {
             if !instances.contains(&instance(point)) {
                 instances.push(instance(point));
             }
-            if !concurrencies.contains(&point.concurrency) {
-                concurrencies.push(point.concurrency);
+            if !concurrencies.contains(&point.point.concurrency) {
+                concurrencies.push(point.point.concurrency);
             }
         }
         concurrencies.sort_unstable();
-        let good = || points.iter().filter(|point| point.keeps_up()).map(|point| per_month(point).max(1e-9));
+        let good = || points.iter().filter(|point| point.forecast.keeps_up()).map(|point| per_month(point).max(1e-9));
         let least = good().min_by(f64::total_cmp).unwrap_or(1.0);
         let most = good().max_by(f64::total_cmp).unwrap_or(1.0);
         let level = |point: &ForecastPoint| {
             let share = (per_month(point).max(1e-9) / least).ln() / (most / least).ln().max(1e-9);
-            point.keeps_up().then(|| (share.clamp(0.0, 1.0) * 4.0).round() as u8)
+            point.forecast.keeps_up().then(|| (share.clamp(0.0, 1.0) * 4.0).round() as u8)
         };
         let cell = |name: &String, concurrency: u32| {
-            let point = points.iter().find(|point| instance(point) == *name && point.concurrency == concurrency)?;
-            let latency = point.answered(&point.forecast.p99);
+            let point =
+                points.iter().find(|point| instance(point) == *name && point.point.concurrency == concurrency)?;
+            let latency = answered(&point.forecast, &point.forecast.p99);
             Some(CostCell { cost: money(per_month(point)), latency, level: level(point) })
         };
         let row = |instance: &String| {
@@ -56,7 +58,7 @@ impl CostMap {
         let columns =
             concurrencies.iter().map(|concurrency| format!("{concurrency} {}", WORDS.of("at_once"))).collect();
         (points.len() > 1).then_some(Self {
-            title: format!("{}, {}", WORDS.of("a_month"), view.price.currency),
+            title: format!("{}, {}", WORDS.of("a_month"), view.question.price.currency),
             columns,
             rows,
         })
@@ -65,7 +67,7 @@ impl CostMap {
 
 /// What an instance has.
 fn instance(point: &ForecastPoint) -> String {
-    let service = &point.scenario.service;
+    let service = &point.point.scenario.service;
     format!("{} CPU, {}", service.cpus, service.memory)
 }
 
@@ -80,6 +82,6 @@ pub fn forecast(view: &ForecastView<'_>) -> String {
     blocks.push(HeadBlock::Heading { text: WORDS.of("figures") });
     blocks.push(HeadBlock::table(Table::of(&figures(view))));
     blocks.extend(notes(view).iter().map(|note| HeadBlock::paragraph(note)));
-    let title = format!("{}, {}", view.calibration.case, view.load);
+    let title = format!("{}, {}", view.calibration.case, view.question.load);
     page(&Head { title, lead: Some(conclusion(view)), blocks, commands: Vec::new() }, &[])
 }

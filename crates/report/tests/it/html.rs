@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use flate2::read::GzDecoder;
 use stampede_analysis::METRICS;
 use stampede_core::{CaseId, Outcome, StudyKind};
-use stampede_report::{StudyView, csv, html};
+use stampede_report::{FORMATS, ReportAnswer, StudyView, csv, html};
 
 use crate::samples::{Sample, four_runtimes, many, plain, with_failures, with_instances, with_trust, without_limits};
 
@@ -244,6 +244,23 @@ fn the_samples_of_the_documentation_can_be_given_to_anybody() {
         }
     }
     assert!(pages > 0, "no pages in {folder}");
+}
+
+#[test]
+fn cases_as_csv_have_a_row_each_with_their_means() {
+    let sample = four_runtimes();
+    let format = FORMATS.iter().find(|format| format.flag == "--cases").unwrap();
+    let text = sample.render(|view| (format.write)(&ReportAnswer::Study(*view)));
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let heading = reader.headers().unwrap().clone();
+    let at = |name: &str| heading.iter().position(|column| column == name).unwrap();
+    let rows: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), sample.study.cases.len());
+    for row in &rows {
+        let [mean, low, high] = ["throughput_rps", "throughput_rps_low", "throughput_rps_high"]
+            .map(|key| row[at(key)].parse::<f64>().unwrap());
+        assert!(low <= mean && mean <= high, "{row:?}");
+    }
 }
 
 #[test]

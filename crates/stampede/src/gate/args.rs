@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Arg;
-use stampede_plan::{
-    DeploymentFlags, DurationFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, RoundsFlag, SeedFlag, WarmUpFlag,
-};
+use stampede_plan::GateFlags;
 
 use crate::args::{BenchArgs, MetricArgs, StoreArgs};
 
@@ -48,37 +46,11 @@ pub(crate) struct GateArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) github: bool,
     #[command(flatten)]
-    pub(crate) measuring: MeasuringArgs,
+    pub(crate) measuring: GateFlags,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) bench: BenchArgs,
-}
-
-/// How both sides of a gate are measured, where their plans do not say it.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct MeasuringArgs {
-    #[command(flatten)]
-    pub(crate) index: IndexFlag,
-    /// Runtime that serves both [default: the plan's, or the first that is installed and serves both]
-    #[arg(long, value_name = "NAME", help_heading = "Measuring")]
-    pub(crate) runtime: Option<String>,
-    #[command(flatten)]
-    pub(crate) deployment: DeploymentFlags,
-    #[command(flatten)]
-    pub(crate) load: LoadFlag,
-    #[command(flatten)]
-    pub(crate) duration: DurationFlag,
-    #[command(flatten)]
-    pub(crate) warm_up: WarmUpFlag,
-    #[command(flatten)]
-    pub(crate) rounds: RoundsFlag,
-    #[command(flatten)]
-    pub(crate) max_time: MaxTimeFlag,
-    #[command(flatten)]
-    pub(crate) order: OrderFlag,
-    #[command(flatten)]
-    pub(crate) seed: SeedFlag,
 }
 
 fn in_gate(arg: Arg) -> Arg {

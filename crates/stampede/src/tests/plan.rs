@@ -135,3 +135,14 @@ fn the_order_of_a_plan_is_that_of_its_comparison_alone() {
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.words().contains("--order turns would cut an open load into pieces"), "{}", said.stderr);
 }
+
+#[test]
+fn a_dry_run_says_what_would_be_measured_and_starts_nothing() {
+    let machine = MadeUp::serving(|_| 100.0);
+    let app = workload("fatal");
+    let limits = ["--cpus", "0.5", "--memory", "256Mi", "--rounds", "3", "--duration", "2s", "--warm-up", "1s"];
+    let said = machine.run(&[&["compare", &app, "--runtimes", "php-cli-server", "--dry-run"][..], &limits].concat());
+    let told = "fatal: php-cli-server\n0.5 CPU and 256Mi each, load closed:16\nwindows of 2s, 3 rounds of 1 trials: 9s of load\n";
+    assert_eq!((said.code, said.stdout.as_str()), (0, told), "{said:?}");
+    assert_eq!((machine.launches(), machine.purposes()), (0, Vec::new()));
+}

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use stampede_testkit::FakeLifetime;
 
 use super::made_up::{BODY, MadeUp, always, workload};
@@ -24,4 +25,74 @@ fn a_start_that_takes_longer_than_requests_wait_is_told_before_the_load() {
     let said = machine.run(&[&["scale", "php-cli-server", &app, "--duration", "1s"][..], &limits].concat());
     let told = "to start and a request waits for 20.0ms at most: those that find no instance are all turned away";
     assert!(said.words().contains(told), "{said:?}");
+}
+
+/// A service of which each request is answered wrongly, two seconds after its start.
+fn failing() -> MadeUp {
+    let ready = Duration::from_secs(2);
+    MadeUp::new(move |_| FakeLifetime { answer: always(500, "no"), ready, ..FakeLifetime::serving(BODY, 100.0) })
+}
+
+/// Two services of the same application.
+fn two<'a>(app: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let one = ["scale", "php-cli-server", app, "--cpus", "0.5", "--memory", "256Mi", "--max-instances", "1"];
+    let another = ["--against", "name=large,cpus=1,concurrency=4", "--duration", "1s", "--seed", "1", "--quiet"];
+    [&one[..], &another, more].concat()
+}
+
+/// The blocks in which each case was measured.
+fn blocks(study: &Value) -> Vec<(&str, Vec<u64>)> {
+    let blocks = |case: &Value| {
+        case["trials"].as_array().unwrap().iter().map(|trial| trial["block"].as_u64().unwrap()).collect()
+    };
+    study["cases"].as_array().unwrap().iter().map(|case| (case["id"].as_str().unwrap(), blocks(case))).collect()
+}
+
+#[test]
+fn services_are_measured_in_the_same_rounds_and_named_by_what_they_are() {
+    let said = failing().run(&two(&workload("fatal"), &["--json", "-"]));
+    assert_eq!(said.code, 5, "{said:?}");
+    let study = said.json();
+    assert_eq!(study["kind"], "scale");
+    assert_eq!(blocks(&study), [("php-cli-server-0.5x1-c1", vec![1, 2, 3]), ("large", vec![1, 2, 3])]);
+}
+
+#[test]
+fn services_that_were_interrupted_are_gone_on_with_as_they_were() {
+    let app = workload("fatal");
+    let machine = failing().interrupted(&[(Duration::from_secs(9), false)]);
+    let said = machine.run(&two(&app, &[]));
+    assert_eq!(said.code, 130, "{said:?}");
+    assert!(said.words().contains("finished trials are kept; the same command with --resume continues"), "{said:?}");
+    let machine = machine.interrupted(&[]);
+    let other = machine.run(&two(&app, &["--resume", "--set", "php-cli-server.PHP_CLI_SERVER_WORKERS=3"]));
+    assert_eq!(other.code, 2, "{other:?}");
+    let said = machine.run(&two(&app, &["--resume", "--json", "-"]));
+    assert_eq!(said.code, 5, "{said:?}");
+    let study = said.json();
+    assert_eq!(study["resumed_at"].as_array().map(Vec::len), Some(1));
+    assert_eq!(blocks(&study), [("php-cli-server-0.5x1-c1", vec![1, 2, 3]), ("large", vec![1, 2, 3])]);
+}
+
+#[test]
+fn what_makes_a_service_slower_than_it_is_is_told_before_it_is_measured() {
+    let app = workload("fatal");
+    for (flags, told) in [
+        (
+            &["--cpus", "1", "--max-instances", "2"][..],
+            "the instances may use every processor, so that they and the load",
+        ),
+        (
+            &["--cpus", "0.5", "--concurrency", "80"],
+            "--concurrency 80 is 1 on 0.5 CPU: cloud-run gives an instance below",
+        ),
+        (
+            &["--cpus", "1", "--set", "nginx-fpm.pm.max_children=1"],
+            "pm.max_children is 1, and an instance is given 80 requests at once",
+        ),
+    ] {
+        let limits = ["--memory", "256Mi", "--duration", "1s"];
+        let said = failing().run(&[&["scale", "nginx-fpm", &app][..], &limits, flags].concat());
+        assert!(said.words().contains(told), "{told}: {said:?}");
+    }
 }

@@ -5,46 +5,60 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{App, Deployment, Requirement};
 use stampede_export::{Image, Package};
-use stampede_platforms::debian::{self, InstalledPackage};
-use stampede_platforms::docker::DockerPlatform;
 use stampede_seam::Platform as _;
+use thiserror::Error;
 
-use crate::exit::Failure;
-use crate::found::Found;
+use super::debian::{self, InstalledPackage};
+use super::needs::DetectedNeeds;
+use crate::docker::{DockerError, DockerPlatform};
+
+/// Why there is no image of a deployment.
+#[derive(Debug, Error)]
+pub enum ImageError {
+    /// Its packages have another form.
+    #[error(
+        "an image builds upon Debian's or Ubuntu's, whose packages are what is measured there; this is another system\n  \
+         export systemd or config"
+    )]
+    System,
+    /// A file that no package holds.
+    #[error(
+        "an image is made of packages, and {} came from none on this machine\n  install it as a package, or export systemd or \
+         config",
+        .0.display()
+    )]
+    NoPackage(PathBuf),
+    /// The container does not say.
+    #[error(transparent)]
+    Container(#[from] DockerError),
+}
 
 /// Looks up which packages serve this deployment: on this machine, or in the image of containers, upon whose base it is built then.
-pub(super) async fn of(
+pub async fn image(
     name: String,
     app: &App,
     deployment: &Deployment,
-    found: &Found,
+    found: &DetectedNeeds,
     needs: &[Requirement],
     containers: Option<&DockerPlatform>,
-) -> Result<Image, Failure> {
+) -> Result<Image, ImageError> {
     let files = files(app, deployment, found);
     let extensions = extensions(app, found, needs);
     if let Some(containers) = containers {
         let base = containers.base_image().unwrap_or_default().to_owned();
         let all: Vec<PathBuf> = files.into_iter().chain(extensions).collect();
-        let packages = containers.packages_of(&all).await.map_err(Failure::missing)?;
+        let packages = containers.packages_of(&all).await?;
         let packages: BTreeSet<Package> =
             packages.into_iter().map(|InstalledPackage { name, version }| Package { name, version }).collect();
         return Ok(Image { name, base, packages: packages.into_iter().collect() });
     }
     let Some(base) = debian::image() else {
-        return Err(Failure::missing(
-            "an image builds upon Debian's or Ubuntu's, whose packages are what is measured there; this is another system\n  \
-             export systemd or config",
-        ));
+        return Err(ImageError::System);
     };
     let mut packages = BTreeSet::new();
     for file in files.into_iter().chain(extensions.into_iter().filter(|file| file.is_file())) {
         let Some(InstalledPackage { name, version }) = debian::package_of(&file).await else {
-            return Err(Failure::missing(format!(
-                "an image is made of packages, and {} came from none on this machine\n  install it as a package, or export \
-                 systemd or config",
-                file.display()
-            )));
+            return Err(ImageError::NoPackage(file));
         };
         packages.insert(Package { name, version });
     }
@@ -52,7 +66,7 @@ pub(super) async fn of(
 }
 
 /// What was found and comes from outside: what is built is copied, and what lies in the application comes with it.
-fn files(app: &App, deployment: &Deployment, found: &Found) -> Vec<PathBuf> {
+fn files(app: &App, deployment: &Deployment, found: &DetectedNeeds) -> Vec<PathBuf> {
     let builders: Vec<&Path> = deployment
         .units
         .iter()
@@ -64,7 +78,7 @@ fn files(app: &App, deployment: &Deployment, found: &Found) -> Vec<PathBuf> {
 }
 
 /// Where the files of PHP's extensions are that are not compiled in.
-fn extensions(app: &App, found: &Found, needs: &[Requirement]) -> Vec<PathBuf> {
+fn extensions(app: &App, found: &DetectedNeeds, needs: &[Requirement]) -> Vec<PathBuf> {
     let servers = needs.iter().filter_map(|need| match need {
         Requirement::PhpExtension { extension, .. } => Some(*extension),
         _ => None,

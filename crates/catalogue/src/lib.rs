@@ -1,6 +1,7 @@
 //! What exists: the runtimes of the `runtimes` crate, and the workloads that are built into the binary.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,6 @@ use std::process::{Command, Stdio};
 use rust_embed::RustEmbed;
 use stampede_core::Runtime;
 use stampede_plan::{Catalogue, KnownPublication};
-
-use crate::folders;
 
 #[derive(RustEmbed)]
 #[folder = "../../workloads/"]
@@ -21,7 +20,7 @@ struct Workloads;
 struct Studies;
 
 /// The published experiments that are built in.
-pub(crate) fn publications() -> Vec<KnownPublication> {
+pub fn publications() -> Vec<KnownPublication> {
     let known = |file: &str| {
         let name = file.strip_suffix(".yaml")?.to_owned();
         let text = String::from_utf8(Studies::get(file)?.data.into_owned()).ok()?;
@@ -30,8 +29,31 @@ pub(crate) fn publications() -> Vec<KnownPublication> {
     Studies::iter().filter_map(|file| known(&file)).collect()
 }
 
+/// Where unpacked workloads and kept builds are, which can be removed at any time.
+///
+/// # Errors
+///
+/// When neither the user's cache nor home is known.
+pub fn cache_folder() -> Result<PathBuf, String> {
+    own_folder("XDG_CACHE_HOME", ".cache")
+}
+
+/// The program's own folder below the one that a variable names (XDG Base Directory Specification), or below that of the user's home.
+/// There is no fallback to a folder that other users could have made before us.
+///
+/// # Errors
+///
+/// When neither is set.
+pub fn own_folder(variable: &str, below_home: &str) -> Result<PathBuf, String> {
+    let from = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    from(variable)
+        .or_else(|| Some(from("HOME")?.join(below_home)))
+        .map(|folder| folder.join("stampede"))
+        .ok_or_else(|| format!("neither HOME nor {variable} is set; set one of them"))
+}
+
 /// What is built into this binary.
-pub(crate) struct BuiltIn;
+pub struct BuiltIn;
 
 impl Catalogue for BuiltIn {
     fn runtimes(&self) -> &[&'static dyn Runtime] {
@@ -45,14 +67,14 @@ impl Catalogue for BuiltIn {
     }
 
     fn workload_folder(&self, name: &str) -> Result<PathBuf, String> {
-        let cache = folders::cache().map_err(|failure| failure.message)?;
+        let cache = cache_folder()?;
         let folder = cache.join("workloads").join(fingerprint(name)).join(name);
         unpack(name, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(folder)
     }
 
     fn generated(&self, workload: &Path, command: &[String]) -> Result<PathBuf, String> {
-        let cache = folders::cache().map_err(|failure| failure.message)?;
+        let cache = cache_folder()?;
         let name = generator(workload, command).map_err(|error| format!("{}: {error}", workload.display()))?;
         let folder = cache.join("feeders").join(name);
         if !folder.is_dir() {

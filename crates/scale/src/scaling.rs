@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use crate::billing::Price;
+use crate::controller::Policy;
+use crate::queue::QueueLimits;
+use crate::service::Service;
 use stampede_core::ScaledService;
-use stampede_scale::{Policy, Price, QueueLimits, Service};
 
 /// What the platform that is acted out is given.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +15,6 @@ pub struct Scaling {
     pub service: Service,
     /// Its autoscaler.
     pub policy: Policy,
-    /// What the command line calls that.
-    pub policy_name: &'static str,
     /// For how long a request waits for an instance, where it is not the policy that says so.
     pub queue_wait: Option<Duration>,
     /// How it is billed.
@@ -23,18 +24,23 @@ pub struct Scaling {
 }
 
 impl Scaling {
+    /// The most CPU that its instances are allowed together, in CPUs.
+    pub fn cpus(&self) -> f64 {
+        f64::from(self.service.max_instances) * self.service.cpus.cores()
+    }
+
     /// How requests wait, where an instance takes so long to start.
-    pub(super) fn queue(&self, start: Duration) -> QueueLimits {
+    pub fn queue(&self, start: Duration) -> QueueLimits {
         let queue = self.policy.queue(&self.service, start);
         QueueLimits { wait: self.queue_wait.unwrap_or(queue.wait).min(self.service.request_timeout), ..queue }
     }
 
     /// What is kept of it with each trial, where an instance takes so long to start.
     pub fn given(&self, start: Duration) -> ScaledService {
-        let Self { service, policy, policy_name, queue_wait: _, price, total_cpus } = self;
+        let Self { service, policy, queue_wait: _, price, total_cpus } = self;
         let queue = self.queue(start);
         ScaledService {
-            policy: (*policy_name).to_owned(),
+            policy: policy.name().to_owned(),
             concurrency: policy.concurrency(service),
             min_instances: service.min_instances,
             max_instances: service.max_instances,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::screen;
+use crate::Screen;
 
 /// The shortest time between two drawings.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -37,16 +37,10 @@ pub(super) struct Panel {
 }
 
 impl Panel {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(screen: impl Screen) -> Self {
         let (newest, (tell, told)) = (Newest::default(), channel());
         let of_thread = newest.clone();
-        #[cfg(test)]
-        let captured = screen::capture::installed();
-        let write = move || {
-            #[cfg(test)]
-            screen::capture::install(captured);
-            write_all(&told, &of_thread);
-        };
+        let write = move || write_all(&screen, &told, &of_thread);
         Self { newest, thread: Some((tell, thread::spawn(write))) }
     }
 
@@ -80,7 +74,7 @@ impl Drop for Panel {
 }
 
 /// Writes until the sender is gone.
-fn write_all(told: &Receiver<Told>, newest: &Newest) {
+fn write_all(screen: &impl Screen, told: &Receiver<Told>, newest: &Newest) {
     let mut drawing = Drawing::default();
     // Whether there is something to be drawn over once it is time.
     let mut is_waiting = false;
@@ -92,26 +86,22 @@ fn write_all(told: &Receiver<Told>, newest: &Newest) {
             false => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         let text = match next {
-            Ok(Told::Line(line)) => drawing.above(&line, columns()),
+            Ok(Told::Line(line)) => drawing.above(&line, screen.size().0),
             Ok(Told::Frame) => {
                 is_waiting = true;
                 continue;
             }
             Err(RecvTimeoutError::Timeout) => {
                 (is_waiting, due) = (false, Instant::now() + PERIOD);
-                drawing.over(newest.replace(None).unwrap_or_default(), columns())
+                drawing.over(newest.replace(None).unwrap_or_default(), screen.size().0)
             }
             Err(RecvTimeoutError::Disconnected) => {
                 is_over = true;
-                drawing.over(Vec::new(), columns())
+                drawing.over(Vec::new(), screen.size().0)
             }
         };
-        screen::write(text.as_bytes());
+        screen.write(&text);
     }
-}
-
-fn columns() -> usize {
-    screen::size().0
 }
 
 /// What is drawn at present, the cursor at the end of its last line.

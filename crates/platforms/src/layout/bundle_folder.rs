@@ -7,66 +7,95 @@ use std::path::{Path, PathBuf, absolute};
 
 use stampede_core::BuildStep;
 use stampede_export::{Bundle, BundleFile};
+use thiserror::Error;
 
-use crate::exit::Failure;
+use super::app_copy::{ReplaceError, replace};
+use super::folder::{CopyError, copy_app};
 
-/// The flag of `stampede export`, which has `--force` beside it.
-pub(super) const OUTPUT: &str = "--output";
-
-/// A folder that may be written.
-pub(super) struct Folder {
-    /// Absolute.
-    path: PathBuf,
-    /// The flag that names it.
-    flag: &'static str,
+/// Why a bundle cannot be in a folder.
+#[derive(Debug, Error)]
+pub enum BundleFolderError {
+    /// It cannot be looked at.
+    #[error("{}", .path.display())]
+    Unreadable {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something would be lost.
+    #[error("{} is not empty\n  name a folder that is not there yet", .0.display())]
+    NotEmpty(PathBuf),
+    /// One would be copied into itself.
+    #[error("{} and the application {} are in one another\n  name a folder beside the application", .path.display(), .app.display())]
+    Nested {
+        /// The folder.
+        path: PathBuf,
+        /// The application.
+        app: PathBuf,
+    },
 }
 
-impl Folder {
-    /// Sees that nothing is lost by it.
-    pub(super) fn new(flag: &'static str, path: &Path, force: bool) -> Result<Self, Failure> {
-        let problem = |error: io::Error| Failure::usage(format!("{flag} {}: {error}", path.display()));
-        match fs::read_dir(path) {
-            Ok(mut entries) => {
-                if entries.next().is_some() && !force {
-                    return Err(Failure::usage(format!(
-                        "{flag} {} is not empty\n  name a folder that is not there yet{}",
-                        path.display(),
-                        if flag == OUTPUT { ", or give --force" } else { "" }
-                    )));
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(problem(error)),
+/// Why a bundle was not written.
+#[derive(Debug, Error)]
+pub enum BundleWriteError {
+    /// A file could not be.
+    #[error("cannot write {}", .path.display())]
+    Write {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The application could not be copied.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    /// Its copy could not be changed.
+    #[error(transparent)]
+    Replace(#[from] ReplaceError),
+}
+
+/// A folder that may be written.
+pub struct BundleFolder {
+    /// Absolute.
+    path: PathBuf,
+}
+
+impl BundleFolder {
+    /// Sees that nothing is lost by it, unless by `force`.
+    pub fn new(path: &Path, force: bool) -> Result<Self, BundleFolderError> {
+        let problem = |source| BundleFolderError::Unreadable { path: path.to_owned(), source };
+        match fs::read_dir(path).map(|entries| entries.count()) {
+            Ok(1..) if !force => return Err(BundleFolderError::NotEmpty(path.to_owned())),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(problem(error)),
+            Ok(_) | Err(_) => {}
         }
         // What is there is known by its real path; what is not, by that of the nearest folder that is.
         let whole = absolute(path).map_err(problem)?;
         let there = whole.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
         let real = fs::canonicalize(there).map_err(problem)?;
         let rest = whole.strip_prefix(there).unwrap_or(Path::new(""));
-        Ok(Self { path: if rest == Path::new("") { real } else { real.join(rest) }, flag })
+        Ok(Self { path: if rest == Path::new("") { real } else { real.join(rest) } })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// Where it is: absolute.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// That neither is the application within it nor it within the application, which is copied.
-    pub(super) fn apart_from(&self, app: &Path) -> Result<(), Failure> {
-        let app = fs::canonicalize(app).map_err(|error| Failure::usage(format!("{}: {error}", app.display())))?;
+    pub fn apart_from(&self, app: &Path) -> Result<(), BundleFolderError> {
+        let real = fs::canonicalize(app);
+        let app = real.map_err(|source| BundleFolderError::Unreadable { path: app.to_owned(), source })?;
         if self.path.starts_with(&app) || app.starts_with(&self.path) {
-            return Err(Failure::usage(format!(
-                "{} {} and the application {} are in one another\n  name a folder beside the application",
-                self.flag,
-                self.path.display(),
-                app.display()
-            )));
+            return Err(BundleFolderError::Nested { path: self.path.clone(), app });
         }
         Ok(())
     }
 
     /// Writes files, a copy of the application and what was built, beside the folder or below it first and then into it.
-    pub(super) fn fill(&self, bundle: &Bundle, app: &Path, built: &[(&BuildStep, PathBuf)]) -> Result<(), Failure> {
-        let failed = |error: io::Error| Failure::missing(format!("cannot write {}: {error}", self.path.display()));
+    pub fn fill(&self, bundle: &Bundle, app: &Path, built: &[(&BuildStep, PathBuf)]) -> Result<(), BundleWriteError> {
+        let failed = |source| BundleWriteError::Write { path: self.path.clone(), source };
         let parent =
             if self.path.is_dir() { self.path.as_path() } else { self.path.parent().unwrap_or(Path::new("/")) };
         fs::create_dir_all(parent).map_err(failed)?;
@@ -75,9 +104,9 @@ impl Folder {
         fs::set_permissions(beside.path(), fs::Permissions::from_mode(0o755)).map_err(failed)?;
         let copy = beside.path().join(&bundle.app);
         copy.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
-        stampede_platforms::copy_app(app, &copy).map_err(Failure::missing)?;
+        copy_app(app, &copy)?;
         for replacement in &bundle.replacements {
-            stampede_platforms::replace(&copy, replacement).map_err(Failure::missing)?;
+            replace(&copy, replacement)?;
         }
         for BundleFile { path, text, executable } in &bundle.files {
             put(&beside.path().join(path), text.as_bytes(), *executable).map_err(failed)?;

@@ -1,34 +1,34 @@
 //! The sink that tells a person how far a study is: a few lines that are drawn over on a terminal, one line a trial elsewhere.
 
-mod panel;
-
 use std::collections::BTreeSet;
-use std::env;
-use std::io;
 use std::time::{Duration, Instant};
 
-use stampede_core::{CaseId, Fut, Outcome, Rounds, Severity, Study, StudyKind, Trial, YardStickReading};
+use stampede_core::{CaseId, Fut, Outcome, Rounds, Severity, Study, StudyKind, Trial, YardStickReading, printable};
 use stampede_harness::{Event, Phase, Sink, SinkError, Stop};
 use stampede_report::live::{LiveView, Moment, frame};
 use stampede_report::terminal::paragraph;
 
-use self::panel::Panel;
-use crate::screen;
+use crate::Screen;
+use crate::panel::Panel;
 
 /// How progress is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
+pub enum ProgressStyle {
+    /// In lines that are drawn over.
     Live,
+    /// In a line for each trial.
     Lines,
+    /// Not at all, but for warnings.
     Silent,
 }
 
 /// Moments of a load that are kept to be drawn: a minute.
 const KEPT: usize = 120;
 
-/// Tells progress on stderr.
-pub(crate) struct Progress<'a> {
-    style: Style,
+/// Tells the progress of a study.
+pub struct StudyProgress<'a, S: Screen> {
+    style: ProgressStyle,
+    screen: S,
     panel: Panel,
     stop: &'a Stop,
     rounds: Rounds,
@@ -66,26 +66,13 @@ pub(crate) struct Progress<'a> {
     ended: Option<(u32, Duration)>,
 }
 
-/// Whether progress is drawn over, and not told in lines.
-pub(crate) fn is_live(quiet: bool) -> bool {
-    style(quiet) == Style::Live
-}
-
-fn style(quiet: bool) -> Style {
-    let obeys = env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
-    match (quiet, screen::is_terminal(&io::stderr()) && obeys) {
-        (true, _) => Style::Silent,
-        (false, true) => Style::Live,
-        (false, false) => Style::Lines,
-    }
-}
-
-impl<'a> Progress<'a> {
+impl<'a, S: Screen> StudyProgress<'a, S> {
     /// `earlier` is how long the study was measured already, where it is gone on with.
-    pub(crate) fn new(quiet: bool, stop: &'a Stop, earlier: Duration) -> Self {
+    pub fn new(style: ProgressStyle, screen: S, stop: &'a Stop, earlier: Duration) -> Self {
         Self {
-            style: style(quiet),
-            panel: Panel::new(),
+            style,
+            panel: Panel::new(screen.clone()),
+            screen,
             stop,
             rounds: Rounds::Fixed(0),
             cases: 0,
@@ -116,11 +103,11 @@ impl<'a> Progress<'a> {
         match event {
             Event::PilotStarted(case) => {
                 self.pilots.get_or_insert_with(Instant::now);
-                self.begin(Some(format!("pilot {:<15}", screen::printable(case.as_str()))));
+                self.begin(Some(format!("pilot {:<15}", printable(case.as_str()))));
             }
             Event::PilotEnded(case, warm_up) => {
                 let (seconds, why) = (warm_up.length.as_secs_f64(), stampede_report::pilot(&warm_up.pilot));
-                let case = screen::printable(case.as_str());
+                let case = printable(case.as_str());
                 self.tell_line(&format!("pilot {case:<15} warm-up of {seconds} s: {}", first_line(&why)));
                 self.aside = None;
                 return;
@@ -150,7 +137,7 @@ impl<'a> Progress<'a> {
                 self.allowed = *allowed;
             }
             Event::TurnStarted { case, block, turn, allowed } => {
-                let case = screen::printable(case.as_str());
+                let case = printable(case.as_str());
                 self.begin(Some(match turn {
                     Some((turn, of)) => format!("round {block}  turn {turn}/{of}  {case:<15}"),
                     None => format!("round {block}  {case:<15}"),
@@ -160,20 +147,17 @@ impl<'a> Progress<'a> {
             Event::PhaseStarted(phase) => (self.phase, self.searching) = (*phase, None),
             Event::Searching { case, exchange, deployment } => {
                 if self.number == 0 && self.aside.is_none() {
-                    self.begin(Some(format!("recording {}", screen::printable(case.as_str()))));
+                    self.begin(Some(format!("recording {}", printable(case.as_str()))));
                     self.phase = Phase::Verify;
                 }
                 self.searching = Some(*deployment);
-                if *deployment == 1 && self.style == Style::Lines {
-                    let exchange = screen::printable(exchange);
+                if *deployment == 1 && self.style == ProgressStyle::Lines {
+                    let exchange = printable(exchange);
                     self.tell_line(&format!("{} looks for the request that changed `{exchange}`", self.place()));
                 }
             }
             Event::Warned(warning) => {
-                match self.style {
-                    Style::Silent => screen::warning(warning),
-                    Style::Live | Style::Lines => self.panel.line(screen::warned(warning)),
-                }
+                self.panel.line(self.screen.warned(warning));
                 return;
             }
             Event::Progress { rate, failed, p99, cpus, queue, left } => {
@@ -200,7 +184,7 @@ impl<'a> Progress<'a> {
     }
 
     fn tell_line(&self, line: &str) {
-        if self.style != Style::Silent {
+        if self.style != ProgressStyle::Silent {
             self.panel.line(line.to_owned());
         }
     }
@@ -210,7 +194,7 @@ impl<'a> Progress<'a> {
             return aside.clone();
         }
         let (number, block) = (self.number, self.block);
-        let case = screen::printable(self.case.as_ref().map_or("", CaseId::as_str));
+        let case = printable(self.case.as_ref().map_or("", CaseId::as_str));
         if self.kind == StudyKind::Capacity {
             return format!("[{number:>2}] {case:<12}");
         }
@@ -234,7 +218,7 @@ impl<'a> Progress<'a> {
     }
 
     fn draw(&self) {
-        if self.style != Style::Live || (self.number == 0 && self.aside.is_none()) {
+        if self.style != ProgressStyle::Live || (self.number == 0 && self.aside.is_none()) {
             return;
         }
         let phase = match (self.phase, self.searching) {
@@ -261,7 +245,7 @@ impl<'a> Progress<'a> {
             is_stopping: self.stop.is_asked(),
         };
         // The last column stays free: some terminals go on to the next line when it is written to.
-        let (columns, rows) = screen::size();
+        let (columns, rows) = self.screen.size();
         let mut lines = frame(&view, columns.saturating_sub(1));
         lines.truncate(rows.saturating_sub(1).max(1));
         self.panel.draw(lines);
@@ -281,7 +265,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-impl Sink for Progress<'_> {
+impl<S: Screen> Sink for StudyProgress<'_, S> {
     fn take<'a>(&'a mut self, event: &'a Event<'a>) -> Fut<'a, Result<(), SinkError>> {
         Box::pin(async move {
             self.tell(event);
@@ -290,18 +274,18 @@ impl Sink for Progress<'_> {
     }
 }
 
-impl stampede_conduct::Progress for Progress<'_> {
+impl<S: Screen> stampede_conduct::Progress for StudyProgress<'_, S> {
     /// Tells what distorts or limits the case of a trial that has ended, as far as it was not told before, of it or in the
     /// same words of another. Not in a search, whose cases are there to find out where they fail.
     fn findings(&mut self, study: &Study, trials: &[Trial], case: &CaseId) {
-        if self.style == Style::Silent || matches!(study.kind, StudyKind::Tune | StudyKind::Capacity) {
+        if self.style == ProgressStyle::Silent || matches!(study.kind, StudyKind::Tune | StudyKind::Capacity) {
             return;
         }
-        let width = if self.style == Style::Live { screen::size().0 } else { screen::width() };
+        let width = if self.style == ProgressStyle::Live { self.screen.size().0 } else { self.screen.width() };
         for finding in stampede_analysis::findings(study, case, trials) {
             let is_new = finding.severity > Severity::Info && self.found.insert((case.clone(), finding.id));
             if is_new && self.told.insert(finding.text.clone()) {
-                let text = screen::printable(&format!("found so far of {case}: {}", finding.text));
+                let text = printable(&format!("found so far of {case}: {}", finding.text));
                 self.tell_line(&paragraph(&text, 2, width));
             }
         }
@@ -311,12 +295,31 @@ impl stampede_conduct::Progress for Progress<'_> {
 /// The log that may follow comes with the report.
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    screen::printable(line.strip_suffix("; its log ends:").unwrap_or(line))
+    printable(line.strip_suffix("; its log ends:").unwrap_or(line))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(Clone)]
+    struct Nowhere;
+
+    impl Screen for Nowhere {
+        fn write(&self, _: &str) {}
+
+        fn size(&self) -> (usize, usize) {
+            (80, 24)
+        }
+
+        fn width(&self) -> usize {
+            80
+        }
+
+        fn warned(&self, line: &str) -> String {
+            line.to_owned()
+        }
+    }
 
     #[test]
     fn the_time_left_is_that_of_this_sitting() {
@@ -330,7 +333,7 @@ mod tests {
             ("five trials later", Rounds::Fixed(10), 11, 20, Some((15, minutes(10))), 20),
             ("as long as it takes", auto, 11, 20, Some((15, minutes(1))), 10),
         ] {
-            let mut progress = Progress::new(true, &stop, minutes(earlier));
+            let mut progress = StudyProgress::new(ProgressStyle::Silent, Nowhere, &stop, minutes(earlier));
             (progress.rounds, progress.cases, progress.each) = (rounds, 2, minutes(1));
             (progress.first, progress.ended) = (Some(first), ended);
             let left = progress.left().as_secs_f64() / 60.0;

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use stampede_conduct::PlannedService;
-use stampede_core::{CaseId, Limits};
-use stampede_harness::Scaling;
-use stampede_plan::{CompareFlags, DeploymentFlags, InstancesAsked, MachineSize, read_scale};
-use stampede_scale::{Price, Service};
+use stampede_core::CaseId;
+use stampede_scale::{Price, Scaling};
 
-use crate::catalogue::BuiltIn;
-use crate::forecast::question::{CONCURRENCY, Flags};
-use crate::scale::args::ServiceArgs;
+use super::{InstancesAsked, PlannedService, ServiceAsked, read_service};
+use crate::catalogue::Catalogue;
+use crate::compare::{CompareFlags, MachineSize};
+use crate::flags::DeploymentFlags;
+use crate::mistake::{Gathered, Mistake, Mistakes};
+use crate::service::{CONCURRENCY, ServiceFlags, check_service, fewer_at_once, read_count, read_policy};
 
 /// A service, unread. `None` takes the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,17 +20,18 @@ pub(super) struct TypedService {
     pub(super) name: Option<String>,
     pub(super) runtime: String,
     pub(super) deployment: DeploymentFlags,
-    pub(super) service: ServiceArgs,
+    pub(super) service: ServiceFlags,
 }
 
 impl TypedService {
     /// The same, changed as `cpus=0.167,concurrency=1` says.
-    pub(super) fn changed(&self, text: &str) -> Result<Self, String> {
+    pub(super) fn changed(&self, text: &str) -> Result<Self, Mistakes> {
+        let place = format!("--against {text}");
         let mut changed = Self { name: None, ..self.clone() };
         for part in text.split(',') {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             let value = value.trim();
-            let place = match key.trim() {
+            let field = match key.trim() {
                 "runtime" => {
                     changed.runtime = value.to_owned();
                     continue;
@@ -43,91 +44,82 @@ impl TypedService {
                 "max-instances" => &mut changed.service.max_instances,
                 "policy" => &mut changed.service.policy,
                 other => {
-                    return Err(format!(
-                        "--against {text} changes {other:?}, which is none of runtime, cpus, memory, concurrency, min-instances, \
-                         max-instances, policy, name; for example --against cpus=0.167,memory=256Mi,concurrency=1"
-                    ));
+                    let problem = format!(
+                        "changes {other:?}, which is none of runtime, cpus, memory, concurrency, min-instances, max-instances, \
+                         policy, name"
+                    );
+                    let fix = "for example --against cpus=0.167,memory=256Mi,concurrency=1";
+                    return Err(Mistakes::one(place, problem, fix));
                 }
             };
             if value.is_empty() {
-                return Err(format!("--against {text} has no value for {key}; write {key}=VALUE"));
+                return Err(Mistakes::one(place, format!("has no value for {key}"), format!("write {key}=VALUE")));
             }
-            *place = Some(value.to_owned());
+            *field = Some(value.to_owned());
         }
         Ok(changed)
     }
 }
 
 /// What all services of a study have in common.
-pub(super) struct Common {
+pub(super) struct Common<'a> {
     pub(super) flags: CompareFlags,
     pub(super) total_cpus: Option<u32>,
     pub(super) queue_wait: Option<Duration>,
     pub(super) request_timeout: Duration,
     pub(super) price: &'static Price,
     pub(super) machine: MachineSize,
+    pub(super) catalogue: &'a dyn Catalogue,
 }
 
-impl Common {
-    /// Reads a service with these settings, with what is told before it is measured; all that is wrong with it where something is.
-    fn read(&self, typed: &TypedService, set: Vec<String>) -> Result<(PlannedService, Option<String>), Vec<String>> {
+impl Common<'_> {
+    /// Reads a service with these settings, with what is told before it is measured.
+    fn read(&self, typed: &TypedService, set: Vec<String>) -> Result<(PlannedService, Option<String>), Mistakes> {
         let TypedService { name: _, runtime, deployment, service } = typed;
-        let ServiceArgs { concurrency, min_instances, max_instances, policy } = service;
-        let mut flags = Flags::default();
-        let asked = flags.count("--concurrency", concurrency.as_ref(), CONCURRENCY);
-        let least = flags.count("--min-instances", min_instances.as_ref(), 0);
-        let most = max_instances.as_ref().map(|text| flags.count("--max-instances", Some(text), 1));
-        let (policy, policy_name) = flags.policy(policy.as_deref());
-        let service = |limits: &Limits, most: u32| Service {
+        let ServiceFlags { concurrency, min_instances, max_instances, policy } = service;
+        let mut mistakes = Gathered::default();
+        let policy = read_policy(policy.as_deref(), &mut mistakes);
+        let mut count = |flag, typed: Option<&str>, default| read_count(flag, typed, default, &mut mistakes);
+        let asked = ServiceAsked {
+            concurrency: count("--concurrency", concurrency.as_deref(), CONCURRENCY),
+            instances: InstancesAsked {
+                least: count("--min-instances", min_instances.as_deref(), 0),
+                most: max_instances.as_deref().map(|typed| count("--max-instances", Some(typed), 1)),
+                total_cpus: self.total_cpus,
+            },
+            policy,
+            queue_wait: self.queue_wait,
             request_timeout: self.request_timeout,
-            ..Service::on_demand(limits.cpus, limits.memory, asked, least, most)
+            price: self.price,
         };
-        let given = |limits: &Limits| policy.concurrency(&service(limits, 1));
         let deployment = DeploymentFlags { set, ..deployment.clone() };
-        let of_runtime = CompareFlags { deployment, ..self.flags.clone() };
-        let instances = InstancesAsked { least, most, total_cpus: self.total_cpus };
-        let plan = read_scale(runtime, of_runtime, &given, instances, self.machine, &BuiltIn);
-        let (plan, most) = match plan {
-            Ok(plan) if flags.problems.is_empty() => plan,
-            plan => {
-                flags.problems.extend(plan.err().map(|mistakes| mistakes.to_string()));
-                return Err(flags.problems);
-            }
-        };
-        let service = service(&plan.limits, most);
-        let problems: Vec<String> = policy.problems(&service).iter().map(ToString::to_string).collect();
-        if !problems.is_empty() {
-            return Err(problems);
+        let flags = CompareFlags { deployment, ..self.flags.clone() };
+        let read = read_service(runtime, flags, asked, self.machine, self.catalogue);
+        if let (Ok(PlannedService { scaling, .. }), true) = (&read, mistakes.is_empty()) {
+            check_service(&policy, &scaling.service, &mut mistakes);
         }
-        let given = policy.concurrency(&service);
-        let warning = (concurrency.is_some() && given != asked).then(|| {
-            format!(
-                "--concurrency {asked} is {given} on {} CPU: {policy_name} gives an instance below 1 CPU one request at a time",
-                plan.limits.cpus
-            )
-        });
-        let Self { queue_wait, price, total_cpus, .. } = *self;
-        let scaling = Scaling { service, policy, policy_name, queue_wait, price, total_cpus };
-        Ok((PlannedService { plan, scaling }, warning))
+        let service = mistakes.finish(read)?;
+        let warning = concurrency.as_ref().and_then(|_| fewer_at_once(&policy, &service.scaling.service));
+        Ok((service, warning))
     }
 
     /// Reads all services of a study, with what is told before they are measured. Several have names that say what they are, unless
     /// they were given one.
-    pub(super) fn read_all(&self, typed: &[TypedService]) -> Result<(Vec<PlannedService>, Vec<String>), Vec<String>> {
-        let (mut services, mut warnings, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+    pub(super) fn read_all(&self, typed: &[TypedService]) -> Result<(Vec<PlannedService>, Vec<String>), Mistakes> {
+        let (mut services, mut warnings, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
         for (place, service) in typed.iter().enumerate() {
             match self.read(service, set_of(place, typed)) {
                 Ok((service, warning)) => {
                     services.push(service);
                     warnings.extend(warning);
                 }
-                Err(told) => {
-                    problems.extend(told.into_iter().filter(|problem| !problems.contains(problem)).collect::<Vec<_>>())
+                Err(Mistakes(told)) => {
+                    mistakes.extend(told.into_iter().filter(|one| !mistakes.contains(one)).collect::<Vec<_>>());
                 }
             }
         }
-        if !problems.is_empty() {
-            return Err(problems);
+        if !mistakes.is_empty() {
+            return Err(Mistakes(mistakes));
         }
         if services.len() > 1 {
             name_all(typed, &mut services)?;
@@ -145,12 +137,16 @@ fn set_of(place: usize, typed: &[TypedService]) -> Vec<String> {
 }
 
 /// Names cases that have no name by what they are: `apache-mod-php-0.167x6-c1` is 6 instances of 0.167 CPU with 1 request each.
-fn name_all(typed: &[TypedService], services: &mut [PlannedService]) -> Result<(), Vec<String>> {
+fn name_all(typed: &[TypedService], services: &mut [PlannedService]) -> Result<(), Mistakes> {
     let mut given = BTreeSet::new();
     let twice: Vec<&String> =
         typed.iter().filter_map(|typed| typed.name.as_ref()).filter(|name| !given.insert(*name)).collect();
     if !twice.is_empty() {
-        return Err(twice.iter().map(|name| format!("--against name={name} is the name of another service")).collect());
+        let mistake = |name: &&String| {
+            let place = format!("--against name={name}");
+            Mistake { place, problem: "is the name of another service".to_owned(), fix: "choose another".to_owned() }
+        };
+        return Err(Mistakes(twice.iter().map(mistake).collect()));
     }
     let mut names: Vec<String> = Vec::new();
     for (typed, PlannedService { plan, scaling }) in typed.iter().zip(services) {
@@ -181,7 +177,7 @@ mod tests {
     fn a_name_is_given_once() {
         let named = TypedService { name: Some("small".to_owned()), ..TypedService::default() };
         let said = name_all(&[named.clone(), TypedService::default(), named], &mut []).unwrap_err();
-        assert_eq!(said, ["--against name=small is the name of another service"]);
+        assert_eq!(said.to_string(), "--against name=small is the name of another service; choose another");
     }
 
     #[test]
@@ -190,22 +186,22 @@ mod tests {
             name: Some("large".to_owned()),
             runtime: "apache-mod-php".to_owned(),
             deployment: DeploymentFlags { cpus: Some("1".to_owned()), ..DeploymentFlags::default() },
-            service: ServiceArgs { concurrency: Some("80".to_owned()), ..ServiceArgs::default() },
+            service: ServiceFlags { concurrency: Some("80".to_owned()), ..ServiceFlags::default() },
         };
         let small = first.changed("cpus=0.167, concurrency=1,max-instances=6").unwrap();
         let expected = TypedService {
             deployment: DeploymentFlags { cpus: Some("0.167".to_owned()), ..DeploymentFlags::default() },
-            service: ServiceArgs {
+            service: ServiceFlags {
                 concurrency: Some("1".to_owned()),
                 max_instances: Some("6".to_owned()),
-                ..ServiceArgs::default()
+                ..ServiceFlags::default()
             },
             name: None,
             ..first.clone()
         };
         assert_eq!(small, expected);
         for (text, told) in [("cpu=1", "changes \"cpu\""), ("cpus", "no value for cpus"), ("", "changes \"\"")] {
-            let problem = first.changed(text).unwrap_err();
+            let problem = first.changed(text).unwrap_err().to_string();
             assert!(problem.contains(told), "{text}: {problem}");
         }
         assert_eq!(first.changed("runtime=nginx-fpm,name=other").unwrap().runtime, "nginx-fpm");

@@ -1,0 +1,95 @@
+//! How both sides of a change are measured.
+
+use std::path::Path;
+
+use clap::Args;
+
+use crate::catalogue::Catalogue;
+use crate::compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize};
+use crate::flags::{
+    DeploymentFlags, DurationFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, RoundsFlag, SeedFlag, SubjectFlag,
+    WarmUpFlag,
+};
+use crate::mistake::Mistakes;
+
+/// How both sides of a gate are measured, where their plans do not say it.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(missing_docs, reason = "each group says what it is")]
+pub struct GateFlags {
+    #[command(flatten)]
+    pub index: IndexFlag,
+    /// Runtime that serves both [default: the plan's, or the first that is installed and serves both]
+    #[arg(long, value_name = "NAME", help_heading = "Measuring")]
+    pub runtime: Option<String>,
+    #[command(flatten)]
+    pub deployment: DeploymentFlags,
+    #[command(flatten)]
+    pub load: LoadFlag,
+    #[command(flatten)]
+    pub duration: DurationFlag,
+    #[command(flatten)]
+    pub warm_up: WarmUpFlag,
+    #[command(flatten)]
+    pub rounds: RoundsFlag,
+    #[command(flatten)]
+    pub max_time: MaxTimeFlag,
+    #[command(flatten)]
+    pub order: OrderFlag,
+    #[command(flatten)]
+    pub seed: SeedFlag,
+}
+
+impl GateFlags {
+    /// The first flag that was given.
+    #[must_use]
+    pub fn first_given(&self) -> Option<&'static str> {
+        let Self { index, runtime, deployment, load, duration, warm_up, rounds, max_time, order, seed } = self;
+        let DeploymentFlags { set, cpus, memory } = deployment;
+        let is_given = |flag: &Option<String>| flag.is_some();
+        [
+            (index.index.is_some(), "--index"),
+            (is_given(runtime), "--runtime"),
+            (!set.is_empty(), "--set"),
+            (is_given(cpus), "--cpus"),
+            (is_given(memory), "--memory"),
+            (is_given(&load.load), "--load"),
+            (is_given(&duration.duration), "--duration"),
+            (is_given(&warm_up.warm_up), "--warm-up"),
+            (is_given(&rounds.rounds), "--rounds"),
+            (is_given(&max_time.max_time), "--max-time"),
+            (is_given(&order.order), "--order"),
+            (is_given(&seed.seed), "--seed"),
+        ]
+        .into_iter()
+        .find_map(|(is_given, flag)| is_given.then_some(flag))
+    }
+
+    /// Reads them for the side in this folder, of which this decides.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of the command line and of the files in the folder.
+    pub fn read(
+        &self,
+        side: &Path,
+        decides: ChangeMetric,
+        machine: MachineSize,
+        catalogue: &dyn Catalogue,
+    ) -> Result<ComparePlan, Mistakes> {
+        let Self { index, runtime, deployment, load, duration, warm_up, rounds, max_time, order, seed } = self.clone();
+        let flags = CompareFlags {
+            subject: SubjectFlag { subject: Some(side.display().to_string()), index },
+            runtimes: runtime,
+            deployment,
+            load,
+            duration,
+            warm_up,
+            rounds,
+            max_time,
+            order,
+            seed,
+            ..CompareFlags::default()
+        };
+        ComparePlan::read_side(&flags, decides, machine, catalogue)
+    }
+}

@@ -1,0 +1,129 @@
+//! What an autoscaled service is given on the command line: flags that `stampede scale` and `stampede forecast` share.
+
+use std::time::Duration;
+
+use clap::Args;
+use stampede_scale::{Basis, CloudRunParameters, CpuAllocation, PRICES, Policy, Price, Service, price};
+
+use crate::mistake::Gathered;
+use crate::quantity::parse_time;
+
+/// What Cloud Run gives an instance of a service that says nothing (cloud.google.com/run/docs/about-concurrency).
+pub(crate) const CONCURRENCY: u32 = 80;
+
+/// How instances are started and what each is given, unread. `None` takes the default.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceFlags {
+    /// The most requests that an instance is given at once [default: 80]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub concurrency: Option<String>,
+    /// The fewest instances [default: 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub min_instances: Option<String>,
+    /// The most instances [default: as many as this machine's processors, beside the load, and memory hold]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub max_instances: Option<String>,
+    /// Which autoscaler: cloud-run or knative [default: cloud-run]
+    #[arg(long, value_name = "NAME", help_heading = "Service")]
+    pub policy: Option<String>,
+}
+
+/// How long requests may wait.
+#[derive(Args, Clone, Debug, Default)]
+pub struct WaitingFlags {
+    /// For how long a request waits for an instance [default: the policy's]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
+    pub queue_limit: Option<String>,
+    /// How long a request may take until its answer begins [default: 5m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
+    pub request_timeout: Option<String>,
+}
+
+/// What it costs.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PriceFlag {
+    /// Whose price [default: cloud-run-requests]
+    #[arg(long, value_name = "NAME", help_heading = "Service")]
+    pub price: Option<String>,
+}
+
+pub(crate) fn read_policy(typed: Option<&str>, mistakes: &mut Gathered) -> Policy {
+    let [default, ..] = Policy::NAMES;
+    let typed = typed.unwrap_or(default);
+    Policy::named(typed).unwrap_or_else(|| {
+        let names = Policy::NAMES.join(", ");
+        mistakes.add(format!("--policy {typed}"), "is no autoscaler that is known", format!("choose one of {names}"));
+        Policy::CloudRun(CloudRunParameters::default())
+    })
+}
+
+/// The price that is taken where none is named: by request.
+pub(crate) fn by_request() -> &'static Price {
+    PRICES.iter().find(|price| price.basis == Basis::Requests).unwrap_or(&PRICES[0])
+}
+
+pub(crate) fn read_price(typed: Option<&str>, allocation: CpuAllocation, mistakes: &mut Gathered) -> &'static Price {
+    let (basis, fix) = match allocation {
+        CpuAllocation::DuringRequests => (Basis::Requests, "add --cpu-always"),
+        CpuAllocation::Always => (Basis::Instances, "leave out --cpu-always"),
+    };
+    let fits = || PRICES.iter().filter(|price| price.basis == basis);
+    let default = fits().next().unwrap_or(&PRICES[0]);
+    let Some(typed) = typed else { return default };
+    let place = format!("--price {typed}");
+    match price(typed) {
+        Some(price) if price.basis == basis => return price,
+        Some(_) => mistakes.add(place, "is for instances that have their CPU at other times", fix),
+        None => {
+            let ids = fits().map(|price| price.id).collect::<Vec<_>>().join(", ");
+            mistakes.add(place, "is not known", format!("choose one of {ids}"));
+        }
+    }
+    default
+}
+
+/// A whole number.
+pub(crate) fn read_count(flag: &str, typed: Option<&str>, default: u32, mistakes: &mut Gathered) -> u32 {
+    let Some(typed) = typed else { return default };
+    typed.parse().unwrap_or_else(|_| {
+        mistakes.add(format!("{flag} {typed}"), "is not a whole number", format!("for example {flag} {default}"));
+        default
+    })
+}
+
+/// A time that may be none, and of any length.
+pub(crate) fn read_any_time(flag: &str, typed: Option<&str>, default: Duration, mistakes: &mut Gathered) -> Duration {
+    let Some(typed) = typed else { return default };
+    parse_time(typed).unwrap_or_else(|| {
+        mistakes.add(format!("{flag} {typed}"), "is not a length of time", format!("for example {flag} 10s"));
+        default
+    })
+}
+
+/// How long requests wait for an instance, where that was given, and how long they may take in all.
+pub(crate) fn read_waiting(flags: &WaitingFlags, mistakes: &mut Gathered) -> (Option<Duration>, Duration) {
+    let WaitingFlags { queue_limit, request_timeout } = flags;
+    let wait =
+        queue_limit.as_deref().map(|typed| read_any_time("--queue-limit", Some(typed), Duration::ZERO, mistakes));
+    (wait, read_any_time("--request-timeout", request_timeout.as_deref(), Service::REQUEST_TIMEOUT, mistakes))
+}
+
+/// What cannot be so of a service on this platform.
+pub(crate) fn check_service(policy: &Policy, service: &Service, mistakes: &mut Gathered) {
+    for problem in policy.problems(service) {
+        let [place, problem, fix] = problem.parts();
+        mistakes.add(place, problem, fix);
+    }
+}
+
+/// That instances are given fewer requests at once than was asked for, where they are.
+pub(crate) fn fewer_at_once(policy: &Policy, service: &Service) -> Option<String> {
+    let (asked, given) = (service.concurrency, policy.concurrency(service));
+    (given != asked).then(|| {
+        format!(
+            "--concurrency {asked} is {given} on {} CPU: {} gives an instance below 1 CPU one request at a time",
+            service.cpus,
+            policy.name()
+        )
+    })
+}
