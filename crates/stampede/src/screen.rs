@@ -92,7 +92,12 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Text that may come from a server, without what a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+    let shown = |character: char| match character {
+        '\t' => ' ',
+        control if control.is_control() => '\u{fffd}',
+        other => other,
+    };
+    text.chars().map(shown).collect()
 }
 
 /// Lines that go on with the one before carry no label of their own.

@@ -69,6 +69,7 @@ const WRITERS: [&[&str]; VERSION as usize] = [
     ],
     &["UPDATE study_case SET role = 'not-for-production'"],
     &["INSERT INTO time_over VALUES ('old', 9)"],
+    &["UPDATE case_application SET autoloader_json = '{\"developers\":2,\"class_map\":false}'"],
 ];
 /// What this version added is a store's own and no part of a study.
 const OWN: i64 = 13;
@@ -101,6 +102,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         (study.order, measured.turns.len()) == (BlockOrder::Turns, 1),
         case.role == CaseRole::NotForProduction,
         study.time_over_at.is_some(),
+        case.autoloader.as_ref().is_some_and(|autoloader| autoloader.developers == 2),
     ]
 }
 
