@@ -252,8 +252,8 @@ mod tests {
 
     use jiff::Timestamp;
     use stampede_core::{
-        Autoloader, Bytes, CaseRole, CgroupSupport, Cpus, ErrorModel, Groundwork, Limits, Machine, Rounds, RuntimeId, StudyId,
-        Tuning, WorkloadId,
+        Autoloader, Bytes, CaseRole, CgroupSupport, Cpus, ErrorModel, Groundwork, Limits, Machine, Rounds, RuntimeId,
+        StudyId, Tuning, WorkloadId,
     };
 
     use super::*;

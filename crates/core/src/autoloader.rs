@@ -25,9 +25,8 @@ impl Autoloader {
         let read = |name: &str| read(name).unwrap_or_default();
         let (by_name, map) = (read("autoload_psr4.php"), read("autoload_classmap.php"));
         let known = [&by_name, &map, &read("autoload_namespaces.php"), &read("autoload_files.php")];
-        let is_known = |name: &str| {
-            ["/", "'"].iter().any(|end| known.iter().any(|text| text.contains(&format!("'/{name}{end}"))))
-        };
+        let is_known =
+            |name: &str| ["/", "'"].iter().any(|end| known.iter().any(|text| text.contains(&format!("'/{name}{end}"))));
         let names = installed["dev-package-names"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let developers = names.filter(|name| is_known(name)).count() as u64;
         Some(Self { developers, class_map: has_class_map(&by_name, &map) })

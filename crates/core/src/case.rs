@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    App, Autoloader, CaseId, CaseRole, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime, RuntimeId,
-    Site, Topology, Tuning,
+    App, Autoloader, CaseId, CaseRole, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime,
+    RuntimeId, Site, Topology, Tuning,
 };
 
 /// A case as it was planned, before what it needs was looked for on the machine.

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::{CaseSummary, TurnScatter, metric, percentile};
 use stampede_core::{
-    Arrivals, Autoloader, BlockOrder, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate,
-    Finding, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild,
+    Arrivals, Autoloader, BlockOrder, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass,
+    Estimate, Finding, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild,
     PhpReadBack, Revision, Rounds, Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict,
     VerdictWord, WarmUp,
 };

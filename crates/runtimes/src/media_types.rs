@@ -48,9 +48,9 @@ pub(crate) fn directives() -> String {
 
 /// The table in PHP, by endings.
 pub(crate) fn php() -> String {
-    let entries = TYPES.iter().flat_map(|(kind, endings)| {
-        endings.split(' ').map(move |ending| format!("        '{ending}' => '{kind}',\n"))
-    });
+    let entries = TYPES
+        .iter()
+        .flat_map(|(kind, endings)| endings.split(' ').map(move |ending| format!("        '{ending}' => '{kind}',\n")));
     entries.collect()
 }
 

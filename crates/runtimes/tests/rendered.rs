@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, DefaultsContext, Denied, Deployment,
-    Found, Limits, Load, Origin, PhpBuild, PlanError, Program, Programs, RenderContext, Runtime, Site, Stop,
-    StopSignal, Tuning,
+    App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, DefaultsContext, Denied,
+    Deployment, Found, Limits, Load, Origin, PhpBuild, PlanError, Program, Programs, RenderContext, Runtime, Site,
+    Stop, StopSignal, Tuning,
 };
 
 /// An application of each kind.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stampede_core::{
-    AddressId, App, Autoloader, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, MeterSource, PartMeters,
-    Program, Requirement, Terms, UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace,
+    AddressId, App, Autoloader, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, MeterSource,
+    PartMeters, Program, Requirement, Terms, UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace,
 };
 use thiserror::Error;
 

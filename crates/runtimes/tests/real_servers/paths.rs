@@ -239,8 +239,18 @@ fn servers_with_workers_send_files_too() {
     // Some send files by themselves where types or endings tell what is not to be sent, and otherwise leave them to PHP.
     for (name, denied, hidden, others) in [
         ("names and folders", &denied[..], &hidden[..], &[][..]),
-        ("endings", &denied[2..], &hidden[..1], &["/.hidden/x.css", "/private/x.css", "/sub/notes.json", "/sub/.user.ini"]),
-        ("types", &[], &hidden[..1], &["/.hidden/x.css", "/private/x.css", "/sub/notes.json", "/sub/.user.ini", "/notes.yml"]),
+        (
+            "endings",
+            &denied[2..],
+            &hidden[..1],
+            &["/.hidden/x.css", "/private/x.css", "/sub/notes.json", "/sub/.user.ini"],
+        ),
+        (
+            "types",
+            &[],
+            &hidden[..1],
+            &["/.hidden/x.css", "/private/x.css", "/sub/notes.json", "/sub/.user.ini", "/notes.yml"],
+        ),
     ] {
         let site = Site { denied: denied.to_vec(), hidden: hidden.to_vec(), ..site(Fallback::Front) };
         let app = app(folder.path(), kind(), site);

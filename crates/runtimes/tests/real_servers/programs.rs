@@ -69,7 +69,8 @@ pub(crate) fn find(needs: &[Requirement], app: &App) -> Result<Programs, String>
                 let before = BEFORE_SERVERS.iter().flat_map(|name| ["-d".to_owned(), format!("extension={name}")]);
                 let own = ["-d".to_owned(), format!("extension={extension}"), "--ri".to_owned(), extension.to_owned()];
                 let args: Vec<String> = before.chain(own).collect();
-                let told = printed(&path, &[&["-n"], &args.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat());
+                let told =
+                    printed(&path, &[&["-n"], &args.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat());
                 if !told.contains("Version => ") {
                     return Err(format!("the PHP extension {extension}"));
                 }

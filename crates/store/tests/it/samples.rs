@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    AddressId, AuditRecord, AuditTold, Autoloader, BlockOrder, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport, ClientLink,
-    Counts, CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, ErrorModel, Fallback, Floor, GatewayUse, Gauge,
-    GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits, LinkUse, Load,
+    AddressId, AuditRecord, AuditTold, Autoloader, BlockOrder, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport,
+    ClientLink, Counts, CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, ErrorModel, Fallback, Floor, GatewayUse,
+    Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits, LinkUse, Load,
     LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen,
     ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series,
     SeriesSource, ServedAnswer, Service, ServiceKind, Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology,
