@@ -95,6 +95,10 @@ export interface WireCase {
   activity: WireActivity | null;
   app: string;
   /**
+   * What Composer's autoloader was in the copies that were served.
+   */
+  autoloader?: WireAutoloader | null;
+  /**
    * The image in which its software was installed, where it ran in containers.
    */
   base_image?: string | null;
@@ -162,6 +166,16 @@ export interface WireUnit {
   total_workers_max: number | null;
   unanswered_share: number;
   unit: string;
+}
+export interface WireAutoloader {
+  /**
+   * Whether classes are looked up in a map, and not on the disk.
+   */
+  class_map: boolean;
+  /**
+   * Packages for development whose classes or files it knows.
+   */
+  developers: number;
 }
 /**
  * `null` where the kernel has no limit, or could not be asked.

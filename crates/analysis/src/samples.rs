@@ -46,6 +46,7 @@ fn case(id: &str) -> Case {
         app: "plain".to_owned(),
         site: None,
         revision: None,
+        autoloader: None,
         php: None,
         tuning: Tuning::new(),
         limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },

@@ -46,6 +46,7 @@ pub(crate) fn case(id: impl Into<String>, load: Load) -> Case {
         app: String::new(),
         site: None,
         revision: None,
+        autoloader: None,
         php: None,
         tuning: Tuning::new(),
         limits: Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) },

@@ -21,7 +21,9 @@ pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], 
         line(format!("  its PHP extensions: {}", extensions.join(", ")), 4);
     }
     let ids: Vec<_> = prepared.iter().map(|prepared| prepared.case.id.to_string()).collect();
-    line(format!("  served by {}", ids.join(", ")), 4);
+    if !ids.is_empty() {
+        line(format!("  served by {}", ids.join(", ")), 4);
+    }
     for Missing { case, why } in missing {
         line(format!("  not by {case}, which {why}"), 4);
     }

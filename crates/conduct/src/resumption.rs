@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use stampede_core::{
-    Carrier, Case, CaseId, CpuLayout, Load, PhpBuild, PhpModule, PhpSetup, Revision, Sending, Site, Slo, Study,
+    Carrier, Case, CaseId, CpuLayout, Denied, Load, PhpBuild, PhpModule, PhpSetup, Revision, Sending, Site, Slo, Study,
     StudyId, StudyKind, Topology, Trial,
 };
 use stampede_plan::{ComparePlan, OrderChoice};
@@ -173,6 +173,7 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
         app,
         site,
         revision,
+        autoloader,
         php,
         tuning,
         limits,
@@ -197,9 +198,15 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
             &site.to_string(),
             &now.site.as_ref().map(Site::to_string).unwrap_or_default(),
         );
+        differ(&mut found, "what is never sent", &never_sent(Some(site)), &never_sent(now.site.as_ref()));
     }
     let state = |revision: &Option<Revision>| revision.as_ref().map_or_else(|| "none".to_owned(), Revision::to_string);
     differ(&mut found, "revision of the application", &state(revision), &state(&now.revision));
+    // Studies of before this was kept do not tell.
+    if let Some(autoloader) = autoloader {
+        let now = now.autoloader.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
+        differ(&mut found, "Composer's autoloader", &autoloader.to_string(), &now);
+    }
     differ(&mut found, "PHP", &build(php), &build(&now.php));
     found.extend(of_setup(php.as_ref(), now.php.as_ref()));
     let settings: BTreeSet<&str> = tuning.iter().chain(now.tuning.iter()).map(|(name, _)| name).collect();
@@ -222,6 +229,11 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
     };
     differ(&mut found, "load", &loads(load, beside), &loads(&now.load, &now.beside));
     found.into_iter().map(|line| format!("{id}: {line}")).collect()
+}
+
+fn never_sent(site: Option<&Site>) -> String {
+    let names: Vec<String> = site.iter().flat_map(|site| &site.denied).map(Denied::to_string).collect();
+    if names.is_empty() { "nothing more".to_owned() } else { names.join(", ") }
 }
 
 /// What is loaded and set otherwise than by the application's and its server's words alone.
@@ -256,8 +268,8 @@ fn differ<T: Display + PartialEq + ?Sized>(found: &mut Vec<String>, what: &str, 
 pub(crate) mod tests {
     use jiff::Timestamp;
     use stampede_core::{
-        Bytes, CaseRole, CgroupSupport, Cpus, ErrorModel, Groundwork, Limits, Machine, Rounds, RuntimeId, StudyId,
-        Tuning, WorkloadId,
+        Autoloader, Bytes, CaseRole, CgroupSupport, Cpus, ErrorModel, Groundwork, Limits, Machine, Rounds, RuntimeId,
+        StudyId, Tuning, WorkloadId,
     };
 
     use super::*;
@@ -276,8 +288,9 @@ pub(crate) mod tests {
             role: CaseRole::Candidate,
             runtime_version: "1.0".to_owned(),
             app: "plain".to_owned(),
-            site: None,
+            site: Some(Site { root: Some("public".into()), files: true, ..Site::default() }),
             revision: None,
+            autoloader: Some(Autoloader { developers: 0, class_map: true }),
             php: None,
             tuning: Tuning::new().with_default("workers", 4, "some reason"),
             limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
@@ -346,7 +359,7 @@ pub(crate) mod tests {
     #[test]
     fn whatever_would_make_it_another_study_is_told() {
         type Change = fn(&mut Study);
-        let changes: [(&str, Change, &[&str]); 8] = [
+        let changes: [(&str, Change, &[&str]); 9] = [
             ("nothing", |_| (), &[]),
             ("what differs each time", |study| (study.id, study.seed) = (StudyId::new("t"), 9), &[]),
             (
@@ -363,6 +376,18 @@ pub(crate) mod tests {
                     study.cases[1].tuning.give("workers", "8");
                 },
                 &["b: workers: 4 then, 8 now", "b: CPUs: 0.5 then, 1 now"],
+            ),
+            (
+                "what its application is served with",
+                |study| {
+                    study.cases[0].site.as_mut().unwrap().denied.push(Denied::Ending("yml".to_owned()));
+                    study.cases[0].autoloader.as_mut().unwrap().developers = 2;
+                },
+                &[
+                    "a: what is never sent: nothing more then, *.yml now",
+                    "a: Composer's autoloader: a class map, no packages for development then, a class map, 2 packages \
+                     for development now",
+                ],
             ),
             ("its length", |study| study.duration = Duration::from_secs(9), &["duration: 8s then, 9s now"]),
             ("its question", |study| study.kind = StudyKind::Calibrate, &["question: compare then, calibrate now"]),

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    App, CaseId, CaseRole, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime, RuntimeId,
-    Site, Topology, Tuning,
+    App, Autoloader, CaseId, CaseRole, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime,
+    RuntimeId, Site, Topology, Tuning,
 };
 
 /// A case as it was planned, before what it needs was looked for on the machine.
@@ -74,6 +74,9 @@ pub struct Case {
     /// Which state of the application was measured, where its folder is kept in git.
     #[serde(default)]
     pub revision: Option<Revision>,
+    /// What Composer's autoloader is in the copies that are served; none where there is none, or of before this was kept.
+    #[serde(default)]
+    pub autoloader: Option<Autoloader>,
     /// The build of PHP, where it serves PHP.
     pub php: Option<PhpBuild>,
     /// All settings, defaults included.

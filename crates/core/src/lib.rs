@@ -5,6 +5,7 @@
 
 mod app;
 mod audit;
+mod autoloader;
 mod baseline;
 mod budgets;
 mod carrier;
@@ -65,6 +66,7 @@ mod yard_stick;
 
 pub use app::{App, AppKind};
 pub use audit::{Audit, AuditQuery, AuditRecord, AuditTold};
+pub use autoloader::Autoloader;
 pub use baseline::{Floor, Groundwork, LeftOut, NoiseFloor, Pilot, WarmUp};
 pub use budgets::{Part, PartMeters, PartRecord, ReadBack, Terms, UnitRestart};
 pub use carrier::{Carrier, ParseCarrierError};
@@ -93,7 +95,7 @@ pub use masked::{MaskClass, Masked, Piece};
 pub use meter::{Counters, Memory, MeterSource};
 pub use objective::Objective;
 pub use open_part::{LoadShare, OpenPart, OpenStudy};
-pub use php::{Autoloader, OpcodeCache, PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
+pub use php::{OpcodeCache, PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
 pub use php_setup::{PhpBase, PhpModule, PhpOrigin, PhpSetup, PhpWants};
 pub use population::{ParsePopulationError, Population};
 pub use printable::printable;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PhpSetup, php_extension};
+use crate::{Autoloader, PhpSetup, php_extension};
 
 /// Which build of PHP a case is to run on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,16 +123,6 @@ pub struct PhpReadBack {
     /// What Composer's autoloader of the application is; absent where there is none, or nobody told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoloader: Option<Autoloader>,
-}
-
-/// How an application's classes are found, as Composer wrote it down.
-/// <https://getcomposer.org/doc/articles/autoloader-optimization.md>
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Autoloader {
-    /// Packages for development whose classes or files it knows.
-    pub developers: u64,
-    /// Whether classes are looked up in a map, and not on the disk.
-    pub class_map: bool,
 }
 
 /// How full an opcode cache is.

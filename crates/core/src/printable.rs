@@ -2,5 +2,10 @@
 
 /// Text that may come from a server or a file, without what a terminal would obey.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+    let shown = |character: char| match character {
+        '\t' => ' ',
+        control if control.is_control() => '\u{fffd}',
+        other => other,
+    };
+    text.chars().map(shown).collect()
 }

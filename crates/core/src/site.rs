@@ -19,6 +19,10 @@ pub struct Site {
     pub fallback: Fallback,
     /// What in the public folder is never shown, beside PHP sources and names that begin with a dot.
     pub denied: Vec<Denied>,
+    /// Names that begin with a dot in the public folder as it was found: folders, and names of files in whatever folder. For
+    /// servers that know no patterns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<Denied>,
     /// Whether the application brings `.htaccess` files, which Apache then heeds.
     pub htaccess: bool,
     /// The name that requests ask it by in `Host`, with its port where it has one. `None`: the address that it is served at.
@@ -50,7 +54,7 @@ impl Site {
 /// `public: its files, the rest to the front controller`.
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { root, files, fallback, denied: _, htaccess, host, https } = self;
+        let Self { root, files, fallback, denied: _, hidden: _, htaccess, host, https } = self;
         match root.as_deref() {
             None => f.write_str("none")?,
             Some(root) if root.as_os_str().is_empty() => f.write_str("the application's folder")?,
@@ -96,4 +100,15 @@ pub enum Denied {
     Name(String),
     /// An ending of file names, without its dot: `yml`.
     Ending(String),
+}
+
+/// As plans write it: `application/`, `composer.json`, `*.yml`.
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(folder) => write!(f, "{folder}/"),
+            Self::Name(name) => f.write_str(name),
+            Self::Ending(ending) => write!(f, "*.{ending}"),
+        }
+    }
 }

@@ -140,13 +140,14 @@ pub async fn prepare(
         if !original.prepare.is_empty() && find(platform, id, &of_php, &mut missing).await.is_none() {
             continue;
         }
-        let app = &match copies.of(original, platform).await {
-            Ok(app) => app,
+        let PreparedApp { folder, autoloader, .. } = match copies.of(original, platform).await {
+            Ok(copy) => copy,
             Err(problem) => {
                 missing.push(Missing { case: id.clone(), why: Lack::Unprepared(problem) });
                 continue;
             }
         };
+        let app = &App { source: folder, ..original.clone() };
         let before = missing.len();
         let needs = candidate.needs(app);
         let Some(programs) = find(platform, id, &needs, &mut missing).await else {
@@ -187,6 +188,7 @@ pub async fn prepare(
             app: app.name.clone(),
             site: app.site.is_told().then(|| app.site.clone()),
             revision: None,
+            autoloader,
             php: serving_php(&needs, &programs),
             tuning: tuning.clone().with_roles(runtime.tunables()),
             limits: *limits,
@@ -258,21 +260,21 @@ async fn find(
 #[derive(Debug, Default)]
 pub struct Copies {
     /// Each with its copy, or why there is none.
-    known: Vec<(App, Result<App, String>)>,
+    known: Vec<(App, Result<PreparedApp, String>)>,
     remarks: Vec<String>,
 }
 
 impl Copies {
-    async fn of(&mut self, app: &App, platform: &dyn Platform) -> Result<App, String> {
+    async fn of(&mut self, app: &App, platform: &dyn Platform) -> Result<PreparedApp, String> {
         if let Some((_, copy)) = self.known.iter().find(|(known, _)| known == app) {
             return copy.clone();
         }
         let copy = match platform.prepare(app).await {
-            Ok(PreparedApp { folder, remarks }) => {
+            Ok(mut copy) => {
                 // Several forms of an application lie in one folder.
-                let new: Vec<_> = remarks.into_iter().filter(|remark| !self.remarks.contains(remark)).collect();
-                self.remarks.extend(new);
-                Ok(App { source: folder, ..app.clone() })
+                copy.remarks.retain(|remark| !self.remarks.contains(remark));
+                self.remarks.append(&mut copy.remarks);
+                Ok(copy)
             }
             Err(error) => Err(with_causes(&error)),
         };

@@ -68,7 +68,7 @@ fn serve(section: AppSection, look: Option<Look>, folder: &Path, place: &Place<'
     // Composer may be asked to make another one in the copies.
     let runs_composer = section.prepare.iter().flatten().any(|command| command.iter().any(|word| word.0 == "composer"));
     let look = look.map(|mut look| {
-        look.remarks.extend(autoloader::remarks(&source).into_iter().filter(|_| !runs_composer));
+        look.remarks.extend(autoloader::remark(&source).filter(|_| !runs_composer));
         look
     });
     let mut section = match &look {

@@ -58,9 +58,12 @@ pub(crate) struct SiteEntry {
 /// The public folder of a PSR-15 application of which nothing is said, where it is there.
 const PUBLIC: &str = "public";
 
-/// How deep below the public folder `.htaccess` files are looked for, and folders where none counts.
-const HTACCESS_DEPTH: usize = 3;
+/// How deep below the public folder names that begin with a dot are looked for, and folders where none counts.
+const DEPTH: usize = 3;
 const NOT_LOOKED_INTO: [&str; 3] = ["node_modules", "vendor", ".git"];
+
+/// What begins with a dot and is shown. RFC 8615
+const WELL_KNOWN: &str = ".well-known";
 
 impl SiteEntry {
     /// The site of an application in a folder.
@@ -84,7 +87,12 @@ impl SiteEntry {
             mistakes.add(place.key("fallback"), problem, "remove it, or write kind: scripts");
         }
         let root = given.or(default);
-        let htaccess = root.as_ref().is_some_and(|root| has_htaccess(&source.join(root), HTACCESS_DEPTH));
+        let mut dotted = Dotted::default();
+        if let Some(root) = &root {
+            dotted.look_into(&source.join(root), "", DEPTH);
+        }
+        let Dotted { htaccess, mut hidden } = dotted;
+        hidden.sort_by_key(Denied::to_string);
         Site {
             files: root.is_some() && files.unwrap_or(true),
             fallback: match fallback {
@@ -93,6 +101,7 @@ impl SiteEntry {
                 FallbackEntry::None => Fallback::NotFound,
             },
             denied,
+            hidden,
             htaccess,
             root,
             host,
@@ -149,16 +158,35 @@ fn read_denied(text: &str, place: &Place<'_>, mistakes: &mut Gathered) -> Option
     Some(denied)
 }
 
-fn has_htaccess(folder: &Path, depth: usize) -> bool {
-    if folder.join(".htaccess").is_file() {
-        return true;
+/// What begins with a dot in a public folder.
+#[derive(Default)]
+struct Dotted {
+    /// Whether there are files of that name.
+    htaccess: bool,
+    hidden: Vec<Denied>,
+}
+
+impl Dotted {
+    /// Looks into a folder, whose path in the public folder ends with a slash where it has one.
+    fn look_into(&mut self, folder: &Path, path: &str, depth: usize) {
+        for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if NOT_LOOKED_INTO.contains(&&*name) {
+                continue;
+            }
+            self.htaccess |= name == ".htaccess" && !is_folder;
+            let is_hidden = name.starts_with('.') && name != WELL_KNOWN;
+            if is_hidden {
+                let found = if is_folder { Denied::Folder(format!("{path}{name}")) } else { Denied::Name(name) };
+                if !self.hidden.contains(&found) {
+                    self.hidden.push(found);
+                }
+            } else if is_folder && depth > 0 {
+                self.look_into(&entry.path(), &format!("{path}{name}/"), depth - 1);
+            }
+        }
     }
-    let is_looked_into = |name: &str| depth > 0 && !NOT_LOOKED_INTO.contains(&name);
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .filter(|entry| is_looked_into(&entry.file_name().to_string_lossy()))
-        .any(|entry| has_htaccess(&entry.path(), depth - 1))
 }
 
 #[cfg(test)]
@@ -194,6 +222,15 @@ mod tests {
             let root = root.map(PathBuf::from);
             assert_eq!((site.root, site.files, site.htaccess), (root, files, htaccess), "{kind:?} {entry:?}");
         }
+    }
+
+    #[test]
+    fn names_that_begin_with_a_dot_are_found() {
+        let app = folder(&["public/.well-known/a.txt", "public/a/.b/c.css", "public/.user.ini", "public/a/.user.ini"]);
+        let front = AppKind::FrontController { index: "public/index.php".into() };
+        let mut mistakes = Gathered::default();
+        let site = SiteEntry::default().read(&front, app.path(), &Place::of("app"), &mut mistakes);
+        assert_eq!(site.hidden, [Denied::Name(".user.ini".to_owned()), Denied::Folder("a/.b".to_owned())]);
     }
 
     #[test]

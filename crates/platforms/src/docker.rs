@@ -334,13 +334,13 @@ impl Platform for DockerPlatform {
             let survey = app_copy::survey(app).await?;
             let remarks = survey.left_out().map(|what| format!("not copied: {what}")).into_iter().collect();
             if app.prepare.is_empty() {
-                return Ok(PreparedApp { folder: app.source.clone(), remarks });
+                return Ok(app_copy::prepared(app.source.clone(), remarks));
             }
             let image = self.known().name.clone();
             let preparation = preparation::prepare(&self.engine, &self.config.state_dir, image, app).await?;
             let folder = preparation.folder.app();
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
-            Ok(PreparedApp { folder, remarks })
+            Ok(app_copy::prepared(folder, remarks))
         })
     }
 

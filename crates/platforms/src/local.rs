@@ -108,13 +108,13 @@ impl Platform for LocalPlatform {
             let user = user::for_units().map_err(|error| PrepareError::Copy(with_causes(&error)))?;
             let shared = survey.is_shared(user).then_some(&survey);
             if app.prepare.is_empty() && shared.is_none() {
-                return Ok(PreparedApp { folder: app.source.clone(), remarks });
+                return Ok(app_copy::prepared(app.source.clone(), remarks));
             }
             let preparation = preparation::prepare(&self.config, app, shared, &self.vantage).await?;
             let folder = preparation.folder();
             remarks.extend(preparation.remark());
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
-            Ok(PreparedApp { folder, remarks })
+            Ok(app_copy::prepared(folder, remarks))
         })
     }
 

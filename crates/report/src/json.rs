@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::{CaseSummary, TurnScatter, metric, percentile};
 use stampede_core::{
-    Arrivals, BlockOrder, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate,
-    Finding, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild,
+    Arrivals, Autoloader, BlockOrder, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass,
+    Estimate, Finding, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild,
     PhpReadBack, Revision, Rounds, Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict,
     VerdictWord, WarmUp,
 };
@@ -201,6 +201,9 @@ struct WireCase<'a> {
     public_folder: Option<String>,
     /// The commit that the application's folder was checked out from, where it is kept in git.
     revision: Option<WireRevision<'a>>,
+    /// What Composer's autoloader was in the copies that were served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    autoloader: Option<WireAutoloader>,
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     php: Option<PhpBuild>,
     tuning: BTreeMap<&'a str, &'a str>,
@@ -241,6 +244,7 @@ impl<'a> WireCase<'a> {
             app,
             site,
             revision,
+            autoloader,
             php,
             tuning,
             limits,
@@ -262,6 +266,7 @@ impl<'a> WireCase<'a> {
             app,
             public_folder: site.as_ref().map(ToString::to_string),
             revision: revision.as_ref().map(WireRevision::of),
+            autoloader: autoloader.as_ref().map(WireAutoloader::of),
             php: php.as_ref().map(places::build),
             tuning: tuning.iter().map(|(name, setting)| (name, setting.value.as_str())).collect(),
             tuning_reasons: tuning
@@ -301,6 +306,21 @@ impl<'a> WireRevision<'a> {
     fn of(revision: &'a Revision) -> Self {
         let Revision { commit, is_dirty } = revision;
         Self { commit, dirty: *is_dirty }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct WireAutoloader {
+    /// Packages for development whose classes or files it knows.
+    developers: u64,
+    /// Whether classes are looked up in a map, and not on the disk.
+    class_map: bool,
+}
+
+impl WireAutoloader {
+    fn of(autoloader: &Autoloader) -> Self {
+        let Autoloader { developers, class_map } = autoloader;
+        Self { developers: *developers, class_map: *class_map }
     }
 }
 

@@ -111,6 +111,11 @@ pub(crate) fn server(name: &str, text: String) -> RunFile {
     RunFile { path: PathBuf::from("bridge").join(name), text }
 }
 
+/// The class that finds files of the public folder, for servers that send none by themselves.
+pub(crate) fn public_file() -> RunFile {
+    server("public_file.php", include_str!("../templates/php/public_file.php").to_owned())
+}
+
 /// Loads the application once.
 pub(crate) fn check(lookup: &Lookup<'_>, app: &App) -> Result<Program, PlanError> {
     run(lookup, app, "check.php", &[])

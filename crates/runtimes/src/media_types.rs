@@ -46,6 +46,14 @@ pub(crate) fn directives() -> String {
     TYPES.iter().map(|(kind, endings)| format!("        {kind} {endings};\n")).collect()
 }
 
+/// The table in PHP, by endings.
+pub(crate) fn php() -> String {
+    let entries = TYPES
+        .iter()
+        .flat_map(|(kind, endings)| endings.split(' ').map(move |ending| format!("        '{ending}' => '{kind}',\n")));
+    entries.collect()
+}
+
 /// The table as Apache reads it. <https://httpd.apache.org/docs/2.4/mod/mod_mime.html#typesconfig>
 pub(crate) fn lines() -> String {
     TYPES.iter().map(|(kind, endings)| format!("{kind} {endings}\n")).collect()

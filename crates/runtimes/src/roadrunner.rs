@@ -16,7 +16,7 @@ use crate::lookup::Lookup;
 use crate::octane::Octane;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{bridge, framework, front, go, label, octane, php_ini, php_probe, pool, status};
+use crate::{bridge, framework, front, go, label, media_types, octane, php_ini, php_probe, pool, status};
 
 const ID: &str = "roadrunner";
 const RR: &str = "rr";
@@ -194,7 +194,8 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
     let php = lookup.path(bridge::PHP)?;
     let (max_worker_memory, ttl) = (lookup.count(MAX_MEMORY)?, lookup.count(TTL)?);
     let public = WebRoot::beside(cx.app);
-    let unsent = public.iter().flat_map(WebRoot::unsent_endings).map(|ending| format!("{ending:?}"));
+    let sent = public.as_ref().filter(|public| !is_sent_by_worker(lookup, public));
+    let unsent = sent.iter().flat_map(|public| public.unsent_endings()).map(|ending| format!("{ending:?}"));
     let config = CONFIG.fill(context! {
         command => command(&lookup.program(RR)?.version, &php, &bridge::arguments("worker.php"))?,
         num_workers => lookup.count(WORKERS)?,
@@ -206,10 +207,10 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         max_worker_memory,
         ttl,
         unsent => unsent.collect::<Vec<_>>().join(", "),
-        public => public.as_ref().map(|public| &public.root),
+        public => sent.map(|public| &public.root),
     })?;
     fit(&lookup.program(RR)?.version, &lookup.program(HTTP)?.version)?;
-    let (mut files, mut env) = worker(cx, lookup)?;
+    let (mut files, mut env) = worker(cx, lookup, public.as_ref())?;
     let check = Program { env: env.clone(), ..bridge::check(lookup, cx.app)? };
     env.insert(go::GOMAXPROCS.to_owned(), lookup.count(go::GOMAXPROCS)?.to_string());
     files.push(php_ini::file(&app, lookup.php(bridge::PHP)?, cx.limits)?);
@@ -256,8 +257,18 @@ fn command(server: &str, php: &str, arguments: &[String]) -> Result<String, Plan
     Ok(quoted(&words().collect::<Vec<_>>().join(" ")))
 }
 
+/// Whether a worker sends the files of the public folder: the server, which decides by endings alone, would send what is denied.
+/// Octane's worker cannot.
+fn is_sent_by_worker(lookup: &Lookup<'_>, public: &WebRoot) -> bool {
+    !octane::drives(lookup.kind()) && !public.is_told_by_endings()
+}
+
 /// The scripts of a worker, and their environment.
-fn worker(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<(Vec<RunFile>, BTreeMap<String, String>), PlanError> {
+fn worker(
+    cx: &RenderContext<'_>,
+    lookup: &Lookup<'_>,
+    public: Option<&WebRoot>,
+) -> Result<(Vec<RunFile>, BTreeMap<String, String>), PlanError> {
     const NAME: &str = "worker.php";
     if octane::drives(lookup.kind()) {
         let octane = Octane::new(lookup, "RoadRunner", [1, 0])?;
@@ -266,8 +277,18 @@ fn worker(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<(Vec<RunFile>, 
     let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
     let worker = if bridge::is_handler(lookup.kind()) { WORKER } else { HTTP_WORKER };
     let mut files = kept.files()?;
-    files
-        .push(bridge::server(NAME, worker.fill(context! { application => &kept.script, https => cx.app.site.https })?));
+    let public = public.filter(|public| is_sent_by_worker(lookup, public));
+    if public.is_some() {
+        files.push(bridge::public_file());
+    }
+    let script = worker.fill(context! {
+        application => &kept.script,
+        https => cx.app.site.https,
+        public => public.map(|public| &public.root),
+        types => media_types::php(),
+        ..public.map(WebRoot::values).unwrap_or_default()
+    })?;
+    files.push(bridge::server(NAME, script));
     Ok((files, php_ini::environment(cx.app)))
 }
 

@@ -256,6 +256,9 @@ impl Runtime for Swoole {
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
     let octane = octane::drives(lookup.kind());
     let mode = lookup.setting(MODE)?;
+    let public = WebRoot::beside(cx.app);
+    // The static handler sends all that has an ending with a type, and cannot be told what not to send.
+    let sends_by_itself = public.as_ref().is_some_and(WebRoot::is_told_by_types);
     let values = context! {
         mode => if mode == PROCESS { "SWOOLE_PROCESS" } else { "SWOOLE_BASE" },
         worker_num => lookup.count(WORKERS)?,
@@ -266,7 +269,9 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         hook_flags => lookup.setting(HOOKS)?,
         package_max_length => lookup.count(PACKAGE_SIZE)?,
         https => cx.app.site.https,
-        public => WebRoot::beside(cx.app).map(|public| public.root),
+        public => public.as_ref().map(|public| &public.root),
+        sends_by_itself,
+        ..public.as_ref().map(WebRoot::values).unwrap_or_default()
     };
     let mut folders = php_ini::folders();
     let (mut files, app, env) = if octane {
@@ -279,6 +284,9 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
     } else {
         let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
         let mut files = kept.files()?;
+        if public.is_some() && !sends_by_itself {
+            files.push(bridge::public_file());
+        }
         files.push(bridge::server(SCRIPT, SERVER.fill(context! { application => &kept.script, ..values })?));
         (files, cx.app.clone(), php_ini::environment(cx.app))
     };

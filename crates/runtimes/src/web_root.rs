@@ -29,6 +29,7 @@ pub(crate) struct WebRoot {
     scripts: bool,
     fallback: Fallback,
     denied: Vec<Denied>,
+    hidden: Vec<Denied>,
     htaccess: bool,
     https: bool,
 }
@@ -54,6 +55,7 @@ impl WebRoot {
             scripts: matches!(app.kind, AppKind::Scripts { .. }),
             fallback: site.fallback,
             denied: site.denied.clone(),
+            hidden: site.hidden.clone(),
             htaccess: site.htaccess,
             https: site.https,
         }
@@ -61,7 +63,7 @@ impl WebRoot {
 
     /// What templates are filled with.
     pub(crate) fn values(&self) -> Value {
-        let Self { root, script, name, files, scripts, fallback, denied: _, htaccess, https } = self;
+        let Self { root, script, name, files, scripts, fallback, denied: _, hidden: _, htaccess, https } = self;
         let fallback = match fallback {
             Fallback::Front => "front",
             Fallback::PathInfo => "path-info",
@@ -109,15 +111,40 @@ impl WebRoot {
         Some(Self::with_script(app, &root.join("index.php")))
     }
 
-    /// Endings of names that are no files to be sent, for servers that know endings alone.
+    /// Endings of names that are no files to be sent, for a server that knows endings alone.
     pub(crate) fn unsent_endings(&self) -> Vec<String> {
-        let known = [".php", ".htaccess", ".htpasswd", ".env"].map(str::to_owned).into_iter();
-        let denied = self.denied.iter().filter_map(|denied| match denied {
+        let mut endings = [".php", ".htaccess", ".htpasswd", ".env"].map(str::to_owned).to_vec();
+        endings.extend(self.unsent().filter_map(|denied| match denied {
             Denied::Ending(ending) => Some(format!(".{ending}")),
-            Denied::Folder(_) | Denied::Name(_) => None,
-        });
-        known.chain(denied).collect()
+            Denied::Name(name) => is_ending(name).then(|| name.clone()),
+            Denied::Folder(_) => None,
+        }));
+        endings.dedup();
+        endings
     }
+
+    /// Whether endings tell all that is sent from what is not.
+    pub(crate) fn is_told_by_endings(&self) -> bool {
+        self.unsent().all(|denied| match denied {
+            Denied::Ending(_) => true,
+            Denied::Name(name) => is_ending(name),
+            Denied::Folder(_) => false,
+        })
+    }
+
+    /// Whether a server may send whatever has an ending with a type, as PHP sources and names such as `.htaccess` do not.
+    pub(crate) fn is_told_by_types(&self) -> bool {
+        self.unsent().all(|denied| matches!(denied, Denied::Name(name) if is_ending(name)))
+    }
+
+    fn unsent(&self) -> impl Iterator<Item = &Denied> {
+        self.denied.iter().chain(&self.hidden)
+    }
+}
+
+/// Whether a name is nothing but its ending: `.htaccess`.
+fn is_ending(name: &str) -> bool {
+    name.rfind('.') == Some(0)
 }
 
 fn place(root: &Path) -> String {

@@ -174,7 +174,7 @@ pub(crate) fn deployment(
     files.push(bridge::server("server.php", server));
     files.extend(beside);
     if public.is_some() {
-        files.push(bridge::server("public_file.php", include_str!("../templates/php/public_file.php").to_owned()));
+        files.push(bridge::public_file());
     }
     files.push(php_ini::file(&app, build, cx.limits)?);
     let mut folders = php_ini::folders();

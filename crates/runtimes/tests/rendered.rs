@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, DefaultsContext, Deployment,
-    Found, Limits, Load, Origin, PhpBuild, PlanError, Program, Programs, RenderContext, Runtime, Site, Stop,
-    StopSignal, Tuning,
+    App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, DefaultsContext, Denied,
+    Deployment, Found, Limits, Load, Origin, PhpBuild, PlanError, Program, Programs, RenderContext, Runtime, Site,
+    Stop, StopSignal, Tuning,
 };
 
 /// An application of each kind.
@@ -231,6 +231,19 @@ fn each_mode_that_is_not_the_default() {
         let runtime = stampede_runtimes::by_id(id).unwrap();
         let app = App { site: Site::of(&handler), kind: handler.clone(), ..app(runtime) };
         insta::assert_snapshot!(name, rendered_app(runtime, &app, &limits, &settings).unwrap());
+    }
+}
+
+#[test]
+fn a_worker_sends_files_where_its_server_would_send_what_is_denied() {
+    let limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) };
+    let handler = AppKind::Psr15Handler { handler: PathBuf::from("handler.php") };
+    for id in ["roadrunner", "swoole"] {
+        let runtime = stampede_runtimes::by_id(id).unwrap();
+        let denied = vec![Denied::Folder("private".to_owned())];
+        let site = Site { root: Some("public".into()), files: true, denied, ..Site::default() };
+        let app = App { site, kind: handler.clone(), ..app(runtime) };
+        insta::assert_snapshot!(format!("{id}-deny"), rendered_app(runtime, &app, &limits, &[]).unwrap());
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stampede_core::{
-    AddressId, App, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, MeterSource, PartMeters,
-    Program, Requirement, Terms, UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace,
+    AddressId, App, Autoloader, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, MeterSource,
+    PartMeters, Program, Requirement, Terms, UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace,
 };
 use thiserror::Error;
 
@@ -173,6 +173,8 @@ pub enum LaunchError {
 pub struct PreparedApp {
     /// Its folder.
     pub folder: PathBuf,
+    /// What Composer's autoloader is in it, after its commands have run.
+    pub autoloader: Option<Autoloader>,
     /// What a person should know of the copies, a sentence each without its full stop: what is left out, how long it took.
     pub remarks: Vec<String>,
 }

@@ -182,7 +182,7 @@ async fn write(export: &Export<'_>, folder: &BundleFolder) -> Result<String, Fai
         }
         let prepared = platform.prepare(app).await;
         let failed = |error| Failure { exit: Exit::TrialFailed, message: with_causes(&error) };
-        let PreparedApp { folder: source, remarks } = prepared.map_err(failed)?;
+        let PreparedApp { folder: source, autoloader: _, remarks } = prepared.map_err(failed)?;
         remarks.iter().for_each(|remark| screen::note(remark));
         App { source, ..app.clone() }
     };

@@ -32,6 +32,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/021_roles.sql"),
     include_str!("migrations/022_time_over.sql"),
     include_str!("migrations/023_windows_from.sql"),
+    include_str!("migrations/024_autoloaders.sql"),
 ];
 
 /// The version that this program writes.

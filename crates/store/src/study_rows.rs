@@ -94,6 +94,7 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
         app,
         site,
         revision,
+        autoloader,
         php,
         tuning,
         limits: Limits { cpus, memory },
@@ -166,6 +167,7 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             ":case_id": id.as_str(),
             ":app": app,
             ":php_json": php.as_ref().map(Json),
+            ":autoloader_json": autoloader.as_ref().map(Json),
         },
     )
 }
@@ -315,6 +317,7 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
             app: row.get::<_, Option<String>>("app")?.unwrap_or_else(|| "plain".to_owned()),
             site: row.get::<_, Option<Json<_>>>("site_json")?.map(|Json(site)| site),
             revision: revision(row)?,
+            autoloader: row.get::<_, Option<Json<_>>>("autoloader_json")?.map(|Json(autoloader)| autoloader),
             php: row.get::<_, Option<Json<_>>>("php_json")?.map(|Json(php)| php),
             tuning: row.get::<_, Json<_>>("tuning_json")?.0,
             limits: Limits {

@@ -123,7 +123,7 @@ impl Platform for FakePlatform {
                 let (command, problem) = ("make".to_owned(), "ended with status 2".to_owned());
                 return Err(PrepareError::Command { command, problem });
             }
-            Ok(PreparedApp { folder: app.source.clone(), remarks: Vec::new() })
+            Ok(PreparedApp { folder: app.source.clone(), autoloader: None, remarks: Vec::new() })
         })
     }
 

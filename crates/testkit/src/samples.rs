@@ -64,6 +64,7 @@ pub fn case(name: &str) -> Case {
         app: "hello".to_owned(),
         site: None,
         revision: None,
+        autoloader: None,
         php: None,
         tuning: Tuning::default(),
         limits: LIMITS,

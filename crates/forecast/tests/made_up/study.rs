@@ -103,6 +103,7 @@ fn case(made_up: &MadeUp) -> Case {
         app: "plain".to_owned(),
         site: None,
         revision: None,
+        autoloader: None,
         php: None,
         tuning,
         limits: Limits { cpus: Cpus::from_millis(made_up.cpus), memory: Bytes::from_mib(256) },

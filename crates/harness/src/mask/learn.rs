@@ -63,7 +63,10 @@ pub(crate) fn learn(samples: &[Sample]) -> Result<Learnt, String> {
     };
     if samples.iter().any(|sample| is_binary(&sample.body)) {
         return match others.iter().find(|other| other.body != first.body) {
-            Some(other) => Err(format!("varies, and is no text: {}", excerpt(&first.body, &other.body))),
+            Some(other) => Err(format!(
+                "varies, and is no text: {}\nmake it the same each time, or have its status alone checked: expect: {{status: 200}}",
+                excerpt(&first.body, &other.body)
+            )),
             None => Ok(Learnt { body: Body::Bytes(first.body.clone()), masked: 0 }),
         };
     }

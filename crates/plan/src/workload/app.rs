@@ -208,7 +208,8 @@ impl AppSection {
             prepare,
             requests: _,
         } = self;
-        let source = folder.join(&dir);
+        // Without the dots of `./.`, which messages would show.
+        let source: PathBuf = folder.join(&dir).components().collect();
         let is_there = source.is_dir();
         if !is_there {
             mistakes.add(place.key("dir"), "is no folder", "correct it; it begins at the folder of this file");

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
-use stampede_core::{App, Replacement, with_causes};
-use stampede_seam::PrepareError;
+use stampede_core::{App, Autoloader, Replacement, with_causes};
+use stampede_seam::{PrepareError, PreparedApp};
 use thiserror::Error;
 
 use super::folder::{FolderError, failed, give, make_folder, set_mode};
@@ -88,6 +88,13 @@ pub(crate) async fn survey(app: &App) -> Result<Survey, PrepareError> {
     let survey = tokio::task::spawn_blocking(move || Survey::of(&source)).await;
     let survey = survey.map_err(|error| PrepareError::Copy(error.to_string()))?;
     survey.map_err(|error| PrepareError::Copy(with_causes(&error)))
+}
+
+/// An application in the folder that runs copy it from.
+pub(crate) fn prepared(folder: PathBuf, remarks: Vec<String>) -> PreparedApp {
+    let composer = folder.join(Autoloader::FOLDER);
+    let autoloader = Autoloader::of(|name| fs::read_to_string(composer.join(name)).ok());
+    PreparedApp { folder, autoloader, remarks }
 }
 
 /// Copies an application, for a user where one is given. Files of packages are linked to where the source shares them.

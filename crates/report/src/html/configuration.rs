@@ -95,6 +95,7 @@ fn conditions(column: &Column<'_>) -> Entries {
         app,
         site,
         revision,
+        autoloader,
         php,
         limits,
         topology,
@@ -134,6 +135,7 @@ fn conditions(column: &Column<'_>) -> Entries {
         let reason = is_dirty.then(|| "some of its files were other than in that commit".to_owned());
         ("revision".to_owned(), Cell { text: Some(format!("{commit}{mark}")), reason })
     }));
+    entries.extend(autoloader.as_ref().map(|autoloader| plain("Composer's autoloader", autoloader.to_string())));
     entries.extend(php.as_ref().map(|build| plain("PHP build", build.to_string())));
     let setup = php.as_ref().and_then(|build| build.setup.as_deref()).filter(|setup| !setup.source.is_empty());
     if let Some(PhpSetup { source, modules: _, left_out, settings, not_taken: _ }) = setup {

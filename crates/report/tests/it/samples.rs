@@ -206,6 +206,7 @@ fn case(id: &str, version: &str, tuning: Tuning) -> Case {
         app: "plain".to_owned(),
         site: None,
         revision: None,
+        autoloader: None,
         php: None,
         tuning,
         limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },

@@ -54,6 +54,8 @@ fn folder() -> tempfile::TempDir {
     write("public/.well-known/security.txt", b"Contact: mailto:a@example.org\n");
     write("public/private/x.css", b"d { color: red }\n");
     write("public/notes.yml", b"secret: 1\n");
+    write("public/sub/notes.json", b"{}\n");
+    write("public/sub/.user.ini", b"; secret\n");
     write("storage/app/a.txt", b"stored\n");
     write("secret.txt", b"secret\n");
     symlink("../storage/app", folder.path().join("public/storage")).expect("make a link");
@@ -76,7 +78,7 @@ pub(crate) enum Expected<'a> {
 use Expected::{File, Front, Nothing, Script};
 
 /// One front controller.
-const FRONT: [(&str, Expected<'_>); 19] = [
+const FRONT: [(&str, Expected<'_>); 21] = [
     ("/", Front),
     ("/style.css", File(b"a { color", "css")),
     ("/style.css?v=1", File(b"a { color", "css")),
@@ -93,10 +95,19 @@ const FRONT: [(&str, Expected<'_>); 19] = [
     ("/.hidden/x.css", Front),
     ("/private/x.css", Front),
     ("/notes.yml", Front),
+    ("/sub/notes.json", Front),
+    ("/sub/.user.ini", Front),
     ("/index.php", Script("index.php", None)),
     ("/index.php/x", Script("index.php", Some("/x"))),
     ("/storage/a.txt", File(b"stored", "text/plain")),
 ];
+
+/// What is never sent.
+const UNSENT: [&str; 6] =
+    ["/.env", "/.hidden/x.css", "/private/x.css", "/notes.yml", "/sub/notes.json", "/sub/.user.ini"];
+
+/// Servers whose workers keep an application.
+const WORKERS: [&str; 5] = ["frankenphp", "roadrunner", "swoole", "workerman", "webman"];
 
 /// A script for each path.
 const SCRIPTS: [(&str, Expected<'_>); 10] = [
@@ -113,8 +124,11 @@ const SCRIPTS: [(&str, Expected<'_>); 10] = [
 ];
 
 fn site(fallback: Fallback) -> Site {
-    let denied = vec![Denied::Folder("private".to_owned()), Denied::Ending("yml".to_owned())];
-    Site { root: Some("public".into()), files: true, fallback, denied, htaccess: false, ..Site::default() }
+    let folder = |name: &str| Denied::Folder(name.to_owned());
+    let name = |name: &str| Denied::Name(name.to_owned());
+    let denied = vec![folder("private"), name("notes.json"), Denied::Ending("yml".to_owned())];
+    let hidden = vec![name(".env"), name(".user.ini"), folder(".hidden")];
+    Site { root: Some("public".into()), files: true, fallback, denied, hidden, ..Site::default() }
 }
 
 fn app(folder: &Path, kind: AppKind, site: Site) -> App {
@@ -195,16 +209,16 @@ fn a_front_controller_gets_the_path_as_path_info() {
 fn each_script_answers_its_own_path() {
     let folder = folder();
     let kind = || AppKind::Scripts { index: "public/index.php".into() };
+    let table = |missing: &[&'static str], expected| {
+        let missing = missing.iter().chain(&UNSENT).map(|path| (*path, expected));
+        SCRIPTS.into_iter().chain(missing).collect::<Vec<_>>()
+    };
     let without = app(folder.path(), kind(), site(Fallback::NotFound));
-    let missing =
-        ["/missing", "/missing.css", "/missing.php", "/.env", "/.hidden/x.css", "/private/x.css", "/notes.yml"];
-    let table = [&SCRIPTS[..], &missing.map(|path| (path, Nothing))].concat();
-    let all = PHP_RUNTIMES.iter().flat_map(|id| differences(id, &without, &[], &table));
+    let nothing = table(&["/missing", "/missing.css", "/missing.php"], Nothing);
+    let all = PHP_RUNTIMES.iter().flat_map(|id| differences(id, &without, &[], &nothing));
     let with_front = app(folder.path(), kind(), site(Fallback::Front));
-    let missing =
-        ["/missing", "/missing.css", "/missing/sub", "/.env", "/.hidden/x.css", "/private/x.css", "/notes.yml"];
-    let table = [&SCRIPTS[..], &missing.map(|path| (path, Front))].concat();
-    let others = PHP_RUNTIMES.iter().flat_map(|id| differences(id, &with_front, &[], &table));
+    let front = table(&["/missing", "/missing.css", "/missing/sub"], Front);
+    let others = PHP_RUNTIMES.iter().flat_map(|id| differences(id, &with_front, &[], &front));
     assert_none(all.chain(others).collect());
 }
 
@@ -220,19 +234,32 @@ fn no_file_is_sent_where_that_is_asked_for() {
 #[test]
 fn servers_with_workers_send_files_too() {
     let folder = folder();
-    let kind = AppKind::Psr15Handler { handler: "handler.php".into() };
-    let app = app(folder.path(), kind, site(Fallback::Front));
-    // They know endings alone: RoadRunner and Swoole send what lies in a folder that is denied.
-    let table: Vec<_> = FRONT
-        .into_iter()
-        .filter(|(path, _)| !["/.hidden/x.css", "/private/x.css"].contains(path))
-        .map(|(path, expected)| (path, if let Script(..) = expected { Front } else { expected }))
-        .collect();
-    let runtimes = ["frankenphp", "roadrunner", "swoole", "workerman", "webman"];
-    // Swoole cannot be told what not to send.
-    let is_asked = |id: &str, path: &str| id != "swoole" || path != "/notes.yml";
-    let of = |id: &str| table.iter().copied().filter(|(path, _)| is_asked(id, path)).collect::<Vec<_>>();
-    assert_none(runtimes.iter().flat_map(|id| differences(id, &app, &[], &of(id))).collect());
+    let kind = || AppKind::Psr15Handler { handler: "handler.php".into() };
+    let Site { denied, hidden, .. } = site(Fallback::Front);
+    // Some send files by themselves where types or endings tell what is not to be sent, and otherwise leave them to PHP.
+    for (name, denied, hidden, others) in [
+        ("names and folders", &denied[..], &hidden[..], &[][..]),
+        (
+            "endings",
+            &denied[2..],
+            &hidden[..1],
+            &["/.hidden/x.css", "/private/x.css", "/sub/notes.json", "/sub/.user.ini"],
+        ),
+        (
+            "types",
+            &[],
+            &hidden[..1],
+            &["/.hidden/x.css", "/private/x.css", "/sub/notes.json", "/sub/.user.ini", "/notes.yml"],
+        ),
+    ] {
+        let site = Site { denied: denied.to_vec(), hidden: hidden.to_vec(), ..site(Fallback::Front) };
+        let app = app(folder.path(), kind(), site);
+        let asked = FRONT.into_iter().filter(|(path, _)| !others.contains(path));
+        let table: Vec<_> =
+            asked.map(|(path, expected)| (path, if let Script(..) = expected { Front } else { expected })).collect();
+        let problems = WORKERS.iter().flat_map(|id| differences(id, &app, &[], &table));
+        assert_none(problems.map(|problem| format!("{name}: {problem}")).collect());
+    }
 }
 
 #[test]
@@ -255,9 +282,8 @@ fn an_application_that_is_reached_by_https_has_it_from_its_server() {
     let scripts = app(folder.path(), AppKind::Scripts { index: index() }, https());
     let handler = app(folder.path(), AppKind::Psr15Handler { handler: "handler.php".into() }, https());
     let plain = app(folder.path(), AppKind::FrontController { index: index() }, site(Fallback::Front));
-    let workers = ["frankenphp", "roadrunner", "swoole", "workerman", "webman"];
     let [of_front, of_scripts, of_plain] = [&front, &scripts, &plain].map(|app| PHP_RUNTIMES.map(|id| (id, app)));
-    for (id, app) in [&of_front[..], &of_scripts, &of_plain, &workers.map(|id| (id, &handler))].concat() {
+    for (id, app) in [&of_front[..], &of_scripts, &of_plain, &WORKERS.map(|id| (id, &handler))].concat() {
         let Some(server) = start(id, app, &[]) else { continue };
         let answer = Connection::open(server.front)
             .and_then(|mut connection| connection.exchange("GET", "/x", &[("X-Forwarded-Proto", "https")], b""))
@@ -282,7 +308,7 @@ fn no_path_leads_out_of_the_public_folder() {
     let of = |ids: &[&'static str], app: &App| -> Vec<(&'static str, App)> {
         ids.iter().map(|id| (*id, app.clone())).collect()
     };
-    let workers = of(&["frankenphp", "roadrunner", "swoole", "workerman", "webman"], &handler);
+    let workers = of(&WORKERS, &handler);
     for (id, app) in of(&PHP_RUNTIMES, &front).into_iter().chain(workers) {
         let Some(server) = start(id, &app, &[]) else { continue };
         for path in

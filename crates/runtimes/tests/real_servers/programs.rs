@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use stampede_core::{App, Found, PhpBuild, PhpSapi, Programs, Requirement};
+use stampede_core::{App, Found, PhpBuild, PhpModule, PhpSapi, PhpSetup, Programs, Requirement, php_extension};
 
 /// Folders into which Composer installed servers' packages, each a `vendor`, separated by colons.
 const VENDORS: &str = "STAMPEDE_TEST_VENDORS";
@@ -39,10 +39,15 @@ pub(crate) fn find(needs: &[Requirement], app: &App) -> Result<Programs, String>
                 let version = self::version(&printed(&path, version.args), version.prefix);
                 programs.insert(key.to_owned(), Found { path, version, php: None });
             }
-            Requirement::Php { key, sapi, .. } => {
+            Requirement::Php { key, sapi, wants, .. } => {
                 let path = php_path(sapi).ok_or(key)?;
                 let php = on_path("php").ok_or("php (to list extensions)")?;
-                let build = build(&printed(&php, &["-n", "-r", BUILD]));
+                let mut build = build(&printed(&php, &["-n", "-r", BUILD]));
+                let is_server = |need: &Requirement| matches!(need, Requirement::PhpExtension { .. });
+                if needs.iter().any(is_server) {
+                    let modules = with_what_servers_need(&build, &wants.extensions);
+                    build.setup = Some(Box::new(PhpSetup { modules, ..PhpSetup::default() }));
+                }
                 programs.insert(key.to_owned(), Found { path, version: build.version.clone(), php: Some(build) });
             }
             Requirement::Command { key, name } => {
@@ -61,7 +66,11 @@ pub(crate) fn find(needs: &[Requirement], app: &App) -> Result<Programs, String>
             }
             Requirement::PhpExtension { key, extension, .. } => {
                 let path = on_path("php").ok_or("php")?;
-                let told = printed(&path, &["-n", "-d", &format!("extension={extension}"), "--ri", extension]);
+                let before = BEFORE_SERVERS.iter().flat_map(|name| ["-d".to_owned(), format!("extension={name}")]);
+                let own = ["-d".to_owned(), format!("extension={extension}"), "--ri".to_owned(), extension.to_owned()];
+                let args: Vec<String> = before.chain(own).collect();
+                let told =
+                    printed(&path, &[&["-n"], &args.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat());
                 if !told.contains("Version => ") {
                     return Err(format!("the PHP extension {extension}"));
                 }
@@ -89,6 +98,17 @@ pub(crate) fn find(needs: &[Requirement], app: &App) -> Result<Programs, String>
         }
     }
     Ok(programs)
+}
+
+/// What an extension that is a server may have been built with, and then cannot be loaded without.
+const BEFORE_SERVERS: [&str; 4] = ["curl", "sockets", "pdo", "mysqlnd"];
+
+/// Extensions with those that servers may need before them, as far as they are there.
+fn with_what_servers_need(build: &PhpBuild, wanted: &[String]) -> Vec<PhpModule> {
+    let there = BEFORE_SERVERS.into_iter().filter(|name| build.loadable.iter().any(|loadable| loadable == name));
+    let names: Vec<&str> = there.chain(wanted.iter().map(String::as_str)).chain(["swoole"]).collect();
+    let ordered = php_extension::in_order(&names, |name| build.has_built_in(name));
+    ordered.into_iter().map(PhpModule::named).collect()
 }
 
 fn php_path(sapi: PhpSapi) -> Option<PathBuf> {

@@ -16,6 +16,7 @@ mod gate;
 mod generators;
 mod interruption;
 mod load;
+mod load_order;
 mod mimic;
 mod plan;
 mod report;

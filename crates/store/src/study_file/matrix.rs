@@ -70,6 +70,7 @@ const WRITERS: [&[&str]; VERSION as usize] = [
     &["UPDATE study_case SET role = 'not-for-production'"],
     &["INSERT INTO time_over VALUES ('old', 9)"],
     &["INSERT INTO windows_from VALUES ('old', 2, 'go: its workers were replaced')"],
+    &["UPDATE case_application SET autoloader_json = '{\"developers\":2,\"class_map\":false}'"],
 ];
 /// What this version added is a store's own and no part of a study.
 const OWN: i64 = 13;
@@ -103,6 +104,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         case.role == CaseRole::NotForProduction,
         study.time_over_at.is_some(),
         study.windows_from.as_ref().is_some_and(|windows_from| windows_from.block == 2),
+        case.autoloader.as_ref().is_some_and(|autoloader| autoloader.developers == 2),
     ]
 }
 

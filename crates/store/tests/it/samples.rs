@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    AddressId, AuditRecord, AuditTold, BlockOrder, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport, ClientLink,
-    Counts, CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, ErrorModel, Fallback, Floor, GatewayUse, Gauge,
-    GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits, LinkUse, Load,
+    AddressId, AuditRecord, AuditTold, Autoloader, BlockOrder, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport,
+    ClientLink, Counts, CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, ErrorModel, Fallback, Floor, GatewayUse,
+    Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits, LinkUse, Load,
     LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen,
     ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series,
     SeriesSource, ServedAnswer, Service, ServiceKind, Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology,
@@ -95,11 +95,13 @@ fn case(id: &str, tuning: Tuning) -> Case {
             files: true,
             fallback: Fallback::PathInfo,
             denied: vec![Denied::Folder("private".to_owned()), Denied::Ending("yml".to_owned())],
+            hidden: vec![Denied::Name(".user.ini".to_owned())],
             htaccess: true,
             host: None,
             https: false,
         }),
         revision: Some(Revision { commit: "3f2a91c0b7".repeat(4), is_dirty: id == "go" }),
+        autoloader: Some(Autoloader { developers: 2, class_map: id == "go" }),
         php: Some(build()),
         tuning,
         limits: Limits { cpus: Cpus::from_millis(167), memory: Bytes::from_mib(256) },
