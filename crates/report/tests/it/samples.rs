@@ -343,7 +343,7 @@ pub(crate) fn with_trust() -> Sample {
             reason: "needs the PHP extension swoole".to_owned(),
             fix: Some("pecl install swoole".to_owned()),
         }],
-        generators: Vec::new(),
+        ..Groundwork::default()
     };
     sample.study.resumed_at = vec!["2026-07-13T12:14:00Z".parse().unwrap()];
     sample.yard_stick = (1..).zip([6_010, 5_990, 4_500, 6_030, 0]).map(|(block, ok)| reading(block, ok)).collect();
