@@ -130,6 +130,7 @@ impl Services {
             failures: Failures::Faults,
             backend: site.backend,
             sampled: false,
+            inside: None,
             yard_stick: None,
             stop,
         };

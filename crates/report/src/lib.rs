@@ -16,6 +16,7 @@ mod dots;
 pub mod forecast;
 pub mod gate;
 pub mod html;
+mod inside;
 pub mod json;
 pub mod ladder;
 mod layout;

@@ -37,7 +37,7 @@ pub use platform::{
     ExitReport, FreezeError, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError,
 };
 pub use rough_latencies::RoughLatencies;
-pub use sampling::{SampleTargets, SamplerHandle, SamplingError};
+pub use sampling::{InsideTargets, SampleTargets, SamplerHandle, SamplingError};
 pub use saturation::{LittlesLaw, Saturation};
 pub use slice::Slice;
 pub use stampede_scenario::{

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/020_turns.sql"),
     include_str!("migrations/021_roles.sql"),
     include_str!("migrations/022_time_over.sql"),
+    include_str!("migrations/023_inside.sql"),
 ];
 
 /// The version that this program writes.

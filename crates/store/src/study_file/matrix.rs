@@ -69,6 +69,9 @@ const WRITERS: [&[&str]; VERSION as usize] = [
     ],
     &["UPDATE study_case SET role = 'not-for-production'"],
     &["INSERT INTO time_over VALUES ('old', 9)"],
+    &["INSERT INTO inside VALUES (7, '{\"functions\":[],\"stacks\":[],\"spent\":{\"running\":{\"secs\":1,\"nanos\":0},
+            \"ready\":{\"secs\":0,\"nanos\":0},\"waiting\":{\"secs\":0,\"nanos\":0},\"waits\":4},\"effort\":{\"taken\":9,
+            \"torn\":0,\"moved\":0,\"skipped\":0,\"cpu\":{\"secs\":0,\"nanos\":5}},\"sampled\":[],\"problems\":[]}')"],
 ];
 /// What this version added is a store's own and no part of a study.
 const OWN: i64 = 13;
@@ -101,6 +104,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         (study.order, measured.turns.len()) == (BlockOrder::Turns, 1),
         case.role == CaseRole::NotForProduction,
         study.time_over_at.is_some(),
+        measured.sampling.as_ref().and_then(|all| all.inside.as_ref()).is_some_and(|inside| inside.effort.taken == 9),
     ]
 }
 
