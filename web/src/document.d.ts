@@ -106,6 +106,7 @@ export interface WireCase {
   enforced: WireEnforced;
   findings: WireFinding[];
   id: string;
+  inside?: Inside | null;
   limits: WireLimits;
   load: WireLoad;
   /**
@@ -194,6 +195,75 @@ export interface WireFinding {
   severity: string;
   text: string;
 }
+/**
+ * Where PHP's time went in the trials of a case that were sampled. Shares are of the time that PHP's threads ran; intervals are
+ * over trials.
+ */
+export interface Inside {
+  /**
+   * CPU time of the deployment that was not PHP's threads'.
+   */
+  beside_php_share: WireEstimate | null;
+  flame: Flame;
+  functions: WireFunction[];
+  parts: WirePartTime[];
+  /**
+   * The share of answers a second that sampling cost.
+   */
+  price: WireEstimate | null;
+  problems: string[];
+  /**
+   * Time of a request in which its thread could run and did not.
+   */
+  ready_us: WireEstimate;
+  requests: WirePath[];
+  sampler_cpu_share: number;
+  samples: number;
+  torn_share: number;
+  waits: WireWait[];
+}
+export interface WireEstimate {
+  high: number | null;
+  low: number | null;
+  n: number;
+  value: number;
+}
+/**
+ * All stacks as a tree, by columns: a node each, parents before what they call; the first is the root. Times are microseconds of a
+ * request with all that is called.
+ */
+export interface Flame {
+  /**
+   * For each node the place of its name.
+   */
+  name: number[];
+  names: string[];
+  /**
+   * For each node the place of the one that called it.
+   */
+  parent: number[];
+  running_us: number[];
+  waiting_us: number[];
+}
+export interface WireFunction {
+  function: string;
+  self_share: WireEstimate;
+  total_share: WireEstimate;
+}
+export interface WirePartTime {
+  part: string;
+  running_us: WireEstimate;
+  share: WireEstimate;
+  waiting_us: WireEstimate;
+}
+export interface WirePath {
+  path: string;
+  share: WireEstimate;
+}
+export interface WireWait {
+  us: WireEstimate;
+  wait: string;
+}
 export interface WireLimits {
   cpus: number;
   memory_bytes: number;
@@ -219,12 +289,6 @@ export interface WireRevision {
    * Whether files that git tracks were other than in that commit.
    */
   dirty: boolean;
-}
-export interface WireEstimate {
-  high: number | null;
-  low: number | null;
-  n: number;
-  value: number;
 }
 export interface WireTopology {
   balancer: WireBalancer | null;

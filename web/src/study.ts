@@ -1,6 +1,8 @@
 /** The plots of one study, and what is shown and hidden in them. */
 
-import type { ReportedStudy } from './document';
+import type { Flame, ReportedStudy } from './document';
+import { FlameGraph } from './flame';
+import type { FlameTime } from './flame_tree';
 import {
   latencyLines, latencyText, linearTicks, logTicks, marksAt, nineTicks, nines, number, panels, percent, sampledBlocks, shareAt,
   shownAtFirst, valueAt, warmUp, type Clock, type Line,
@@ -27,6 +29,7 @@ export class StudyPlots {
     this.block = sampledBlocks(reported.study)[0] ?? 1;
     this.place('latency', [this.clockChoice()], () => this.latency());
     this.place('course', [this.blockChoice()], () => this.course());
+    this.flames();
   }
 
   private place(name: string, choices: HTMLElement[], make: () => HTMLElement): void {
@@ -41,6 +44,40 @@ export class StudyPlots {
     };
     this.redraw.push(redraw);
     redraw();
+  }
+
+  /** A graph of one case, or of one beside another. */
+  private flames(): void {
+    const area = this.article.querySelector<HTMLElement>('[data-plot="flame"]');
+    const cases = this.reported.study.cases.flatMap((of): { name: string; flame: Flame }[] =>
+      of.inside && of.inside.flame.name.length > 1 ? [{ name: of.id, flame: of.inside.flame }] : [],
+    );
+    const [first, second] = cases;
+    if (!area || !first) return;
+    let [shown, beside, time]: [string, string, FlameTime] = [first.name, '', 'running'];
+    const [drawing, legend] = [element('div'), element('p', 'note', texts.flame_red)];
+    const draw = (): void => {
+      const of = cases.find(({ name }) => name === shown) ?? first;
+      const other = cases.find(({ name }) => name === beside && name !== shown) ?? null;
+      legend.hidden = !other;
+      const name = other ? `${of.name} ${texts.flame_beside} ${other.name}` : of.name;
+      drawing.replaceChildren(new FlameGraph({ name, flame: of.flame, other, time }).element);
+    };
+    const names = cases.map(({ name }): [string, string] => [name, name]);
+    const choices = [choice(texts.flame_case, names, (value) => ((shown = value), draw()))];
+    if (second) {
+      const others: [string, string][] = [['', texts.flame_alone], ...names];
+      choices.push(choice(texts.flame_beside, others, (value) => ((beside = value), draw())));
+    }
+    const kinds: [FlameTime, string][] = [
+      ['running', texts.flame_running],
+      ['waiting', texts.flame_waiting],
+      ['both', texts.flame_both],
+    ];
+    choices.push(choice(texts.flame_time, kinds, (value) => ((time = kinds.find(([kind]) => kind === value)?.[0] ?? 'running'), draw())));
+    area.append(element('div', 'choices', ...choices), legend, drawing);
+    area.hidden = false;
+    draw();
   }
 
   private changed(): void {

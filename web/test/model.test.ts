@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import type { ReportedStudy } from '../src/document';
+import type { Flame, ReportedStudy } from '../src/document';
+import { flameBars, flameChange, flameFound, flameTree } from '../src/flame_tree';
 import {
   latencyLines, latencyText, linearTicks, logTicks, marksAt, nearest, nines, nineTicks, number, panels, percent, sampledBlocks, shareAt,
   shownAtFirst, valueAt, warmUp,
@@ -174,4 +175,47 @@ test('a study says which blocks were sampled, its longest warm-up, and which cas
   const many = { ...reported, distributions: names } as ReportedStudy;
   assert.deepEqual([...shownAtFirst(many)], ['c0', 'c1', 'c2', 'c3', 'c4', 'c5']);
   assert.deepEqual([...shownAtFirst(reported)], ['a']);
+});
+
+/** A tree by columns: a name, the place of the one that called it, and two times for each node. */
+function flame(nodes: [name: string, parent: number, running: number, waiting: number][]): Flame {
+  const names = nodes.map(([name]) => name);
+  return {
+    names,
+    name: nodes.map((_, place) => place),
+    parent: nodes.map(([, parent]) => parent),
+    running_us: nodes.map(([, , running]) => running),
+    waiting_us: nodes.map(([, , , waiting]) => waiting),
+  };
+}
+
+const FPM = flame([['all', 0, 100, 20], ['boot', 0, 60, 0], ['page', 0, 40, 20], ['query', 2, 10, 20]]);
+const KEPT = flame([['all', 0, 40, 20], ['page', 0, 40, 20], ['query', 1, 10, 20], ['hand over', 0, 2, 0]]);
+
+test('a flame graph is as wide as its times', () => {
+  const tree = flameTree(FPM, null, 'running');
+  assert.deepEqual(flameBars(tree, 0).map(({ node, from, width }) => [node.name, from, width]), [
+    ['all', 0, 1], ['boot', 0, 0.6], ['page', 0.6, 0.4], ['query', 0.6, 0.1],
+  ]);
+  const page = tree.children.find((child) => child.name === 'page');
+  assert.ok(page);
+  assert.deepEqual(flameBars(page, 0).map(({ node, from, width }) => [node.name, from, width]), [
+    ['all', 0, 1], ['page', 0, 1], ['query', 0, 0.25],
+  ]);
+  assert.equal(flameBars(tree, 0.3).length, 3);
+  assert.equal(flameFound(tree, 'QUERY'), 10);
+  assert.equal(flameFound(tree, 'a'), 100);
+  assert.deepEqual(flameTree(FPM, null, 'waiting').children.map((child) => child.name), ['page']);
+});
+
+test('two cases are compared by what each request takes', () => {
+  const tree = flameTree(FPM, KEPT, 'running');
+  const of = (name: string) => tree.children.find((child) => child.name === name);
+  assert.deepEqual(tree.children.map(({ name, us, beside }) => [name, us, beside]), [['boot', 60, 0], ['hand over', 0, 2], ['page', 40, 40]]);
+  const [boot, page, over] = [of('boot'), of('page'), of('hand over')];
+  assert.ok(boot && page && over);
+  assert.equal(flameChange(boot, tree), 1);
+  assert.equal(flameChange(page, tree), 0);
+  assert.ok(Math.abs(flameChange(over, tree) + 0.04) < 1e-9);
+  assert.equal(tree.size, 102);
 });

@@ -178,6 +178,7 @@ mod tests {
         let login = DatabaseLogin { user: "u".into(), password: "p".into(), database: "d".into() };
         let metric = PrometheusMetric { name: "m".into(), gauge: Gauge::BusyWorkers };
         let targets = SampleTargets {
+            inside: None,
             cpus: Limit::AtMost(Cpus::from_millis(500)),
             meters: vec![MeterSource::CgroupV2 { dir: "/a".into() }],
             listeners: vec![(AddressId::new("front"), tcp())],
@@ -256,7 +257,7 @@ mod tests {
             AgentReply::Finished(Box::new(Err(LoadError("a".to_owned())))),
             AgentReply::Sampling(Err(SamplingError("a".to_owned()))),
             AgentReply::Queue(Some(7)),
-            AgentReply::Sampled(Sampling { series: vec![series], cpu: SECOND, queries: vec![query] }),
+            AgentReply::Sampled(Sampling { series: vec![series], cpu: SECOND, queries: vec![query], inside: None }),
         ] {
             comes_back(&reply);
         }

@@ -140,6 +140,7 @@ mod tests {
         let kept = |busy, kept| [(Gauge::BusyWorkers, busy), (Gauge::KeptWorkers, kept), (Gauge::TotalWorkers, 17)];
         let front = || SeriesSource::Listener(AddressId::new("front"));
         let sampled = |samples: [u64; 3], throttled| Sampling {
+            inside: None,
             series: vec![
                 series(unit("fpm"), &[&busy(samples[0]), &[], &busy(samples[1]), &busy(samples[2])]),
                 series(unit("apache"), &[&[], &[]]),

@@ -8,6 +8,7 @@ use stampede_core::{CaseId, Estimate, Finding, Study, Trial, Verdict};
 use stampede_stats::{Confidence, mean, mean_interval, rank_sets};
 
 use crate::activity::{self, Activity};
+use crate::inside::InsideProfile;
 use crate::metric::{Better, METRICS, Metric, primary_of};
 use crate::pace::trial_time;
 use crate::record::Record;
@@ -54,6 +55,8 @@ pub struct CaseSummary {
     pub bottleneck: Option<Bottleneck>,
     /// What its servers and the kernel said while it ran; absent where nothing was sampled.
     pub activity: Option<Activity>,
+    /// Where PHP's time went; absent where its stacks were not sampled.
+    pub inside: Option<Box<InsideProfile>>,
 }
 
 impl Analysis {
@@ -138,8 +141,9 @@ fn summarise(record: &Record<'_>) -> CaseSummary {
     let summary = METRICS.iter().filter_map(|metric| Some((metric.key, estimate(metric, record)?))).collect();
     let activity = activity::of(record);
     let findings = rules::findings(record);
+    let inside = InsideProfile::of(record).map(Box::new);
     let bottleneck = rules::bottleneck(&findings);
-    CaseSummary { case: record.case.id.clone(), summary, ranks: None, findings, bottleneck, activity }
+    CaseSummary { case: record.case.id.clone(), summary, ranks: None, findings, bottleneck, activity, inside }
 }
 
 pub(crate) fn estimate(metric: &Metric, record: &Record<'_>) -> Option<Estimate> {

@@ -7,6 +7,7 @@ mod activity;
 mod analysis;
 mod baseline;
 mod capacity;
+mod inside;
 mod metric;
 mod nested;
 mod open_part;
@@ -31,6 +32,7 @@ pub use capacity::{
     CONFIRMATION, Capacity, CapacityStep, CurvePoint, Found, MOST_PROBES, ProbeEnd, ProbeSummary, ProbeWatch, capacity,
     capacity_step, least_capacity_time,
 };
+pub use inside::{FlameNode, FlameTree, FunctionTime, InsideProfile, PartTime, TimePart, WaitTime};
 pub use metric::{Better, METRICS, Metric, PER_VCPU_SECOND, Unit, metric, percentile, primary};
 pub use nested::TurnScatter;
 pub use open_part::{OpenPartAnalysis, OpenRates, open_load};

@@ -10,6 +10,7 @@ mod cpu;
 mod database;
 mod fleet;
 mod generator;
+mod inside;
 mod limits;
 mod memory;
 mod neighbours;
@@ -45,6 +46,16 @@ const RULES: &[Rule] = &[
     requests::failed,
     requests::unfinished,
     connections::exhausted,
+    inside::session_lock,
+    inside::waits_on_itself,
+    inside::n_plus_one,
+    inside::slow_query,
+    inside::searches_classes,
+    inside::loads_files,
+    inside::boots,
+    inside::matches_patterns,
+    inside::collects_garbage,
+    inside::logs,
     database::connections,
     queries::locks,
     php::no_opcode_cache,
@@ -146,6 +157,16 @@ const SUSPECTS: &[Suspect] = &[
     suspect("dev-mode", "a mode for development", always),
     suspect("jit-is-off", "JIT, which is off", always),
     suspect("worker-restarts", "workers that are replaced", surroundings::often),
+    suspect("session-lock", "the lock of a session", always),
+    suspect("waits-on-itself", "requests to its own server", always),
+    suspect("n-plus-one-queries", "many queries a request from one line", always),
+    suspect("query-dominates", "a query", always),
+    suspect("autoload-without-class-map", "the search for files of classes", always),
+    suspect("boots-each-request", "building the application up for each request", always),
+    suspect("compiles-each-request", "loading and compiling files", always),
+    suspect("regular-expression", "a regular expression", always),
+    suspect("garbage-collection", "garbage collection", always),
+    suspect("logs-to-disk", "writing a log", always),
     suspect("database-locks", "locks in the database", always),
     suspect("part-throttled", "the CPU share of a part", always),
     suspect("pool-full", "the number of workers", always),
@@ -171,6 +192,13 @@ pub struct Bottleneck {
     pub finding: String,
     /// What it is: `the number of workers`.
     pub what: &'static str,
+}
+
+impl Bottleneck {
+    /// Whether it was seen in PHP's stacks, which shows what a request's time goes to without a change of any limit.
+    pub fn is_seen_inside(&self) -> bool {
+        inside::NAMED.contains(&self.finding.as_str())
+    }
 }
 
 /// Everything that is found, the gravest first.

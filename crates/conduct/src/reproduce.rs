@@ -204,6 +204,7 @@ impl<'a> Experiment<'a> {
             failures: table.planned.table.failures,
             backend: site.backend,
             sampled: of_row.sampled,
+            inside: None,
             // Rows differ in their limits: there is none that holds for all.
             yard_stick: None,
             stop: site.stop,

@@ -115,6 +115,7 @@ impl Measuring<'_> {
             failures: Failures::Faults,
             backend: site.backend,
             sampled: false,
+            inside: None,
             yard_stick: None,
             stop,
         };

@@ -277,6 +277,7 @@ impl Ready {
             failures: request.failures,
             backend: site.backend,
             sampled: plan.sampled,
+            inside: plan.inside,
             yard_stick: self.yard_stick.as_ref(),
             stop: site.stop,
         }

@@ -23,6 +23,7 @@ mod future;
 mod gauge;
 mod http_status;
 mod id;
+mod inside;
 mod latencies;
 mod limits;
 mod load;
@@ -87,6 +88,9 @@ pub use future::Fut;
 pub use gauge::Gauge;
 pub use http_status::named_status;
 pub use id::{AddressId, CaseId, RuntimeId, StudyId, UnitId, WorkloadId};
+pub use inside::{
+    InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideTimes, InsideWait,
+};
 pub use latencies::{DecodeLatenciesError, Latencies};
 pub use limits::{Bytes, Cpus, EnforcedLimits, Limit, Limits, ParseQuantityError};
 pub use load::{Arrivals, Load, ParseLoadError};

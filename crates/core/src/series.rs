@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AddressId, Gauge, UnitId};
+use crate::{AddressId, Gauge, InsideRecord, UnitId};
 
 /// Who tells the figures of a series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct Sampling {
     /// The queries that databases were seen to work on, those seen most often first.
     #[serde(default)]
     pub queries: Vec<QuerySeen>,
+    /// What was seen of PHP's stacks; absent where they were not sampled.
+    #[serde(default)]
+    pub inside: Option<Box<InsideRecord>>,
 }
 
 impl Sampling {
@@ -54,6 +57,15 @@ impl Sampling {
             }
         }
         self.queries.sort_by_key(|query| std::cmp::Reverse(query.seen));
+        match (&mut self.inside, &later.inside) {
+            (Some(inside), Some(later)) => inside.go_on(later, after),
+            (inside @ None, Some(later)) => {
+                let mut new = InsideRecord::default();
+                new.go_on(later, after);
+                *inside = Some(Box::new(new));
+            }
+            (_, None) => {}
+        }
     }
 }
 

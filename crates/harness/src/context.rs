@@ -28,6 +28,8 @@ pub struct TrialContext<'a> {
     pub backend: Backend,
     /// Whether deployments are sampled while they are measured.
     pub sampled: bool,
+    /// How many samples a second are taken of the stacks of each thread of PHP meanwhile; none where they are not sampled.
+    pub inside: Option<u32>,
     /// What is measured first in each block.
     pub yard_stick: Option<&'a YardStick>,
     /// What may ask the study to end with the block that it is in.

@@ -10,8 +10,8 @@ use stampede_core::{
     named_status,
 };
 use stampede_seam::{
-    LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadView, Measures, Moment, Reading, RoughLatencies, Running,
-    SampleTargets, Saturation, StepResult, Vantage,
+    InsideTargets, LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadView, Measures, Moment, Reading, RoughLatencies,
+    Running, SampleTargets, Saturation, StepResult, Vantage,
 };
 
 use crate::audit::StepAnswers;
@@ -23,6 +23,8 @@ use crate::verify::shown;
 
 /// How often memory is sampled and progress is told: 10 Hz costs the generator's core well under 0.1 %.
 const TICK: Duration = Duration::from_millis(100);
+/// The folder of a run, as deployments name it.
+const RUN: &str = "@{run}";
 /// How often the end of the drain is looked for.
 const DRAIN_TICK: Duration = Duration::from_millis(5);
 /// Progress is told on each n-th tick.
@@ -63,12 +65,12 @@ pub(crate) struct Measured {
     pub(crate) link: Option<LinkUse>,
 }
 
-/// Drives the load to its end, or until whoever watches it has seen enough. Where the deployment is sampled meanwhile,
-/// it is told how much that may use.
+/// Drives the load to its end, or until whoever watches it has seen enough. What is sampled meanwhile is
+/// said by an order.
 pub(crate) async fn measure(
     running: &dyn Running,
     order: LoadOrder,
-    sampled: Option<Limit<Cpus>>,
+    sampled: Option<SampleOrder>,
     mut watched: Option<&mut Watch<'_>>,
     sink: &mut dyn Sink,
 ) -> Result<Measured, MeasureError> {
@@ -84,6 +86,15 @@ pub(crate) async fn measure(
     let mut measured = concluded(window, outcome, load_seconds, beside);
     measured.measurement.seconds = seconds;
     Ok(measured)
+}
+
+/// What is to be sampled beside a load.
+#[derive(Clone, Copy)]
+pub(crate) struct SampleOrder {
+    /// What the deployment may use.
+    pub(crate) cpus: Limit<Cpus>,
+    /// How the stacks of its PHP are sampled, where they are.
+    pub(crate) inside: Option<InsideTargets>,
 }
 
 /// A part of a load's time in which its deployment is seen.
@@ -112,13 +123,13 @@ pub(crate) async fn follow(
     load: &mut dyn LoadHandle,
     load_seconds: &mut Seconds,
     part: Part,
-    sampled: Option<Limit<Cpus>>,
+    sampled: Option<SampleOrder>,
     mut watched: Option<&mut Watch<'_>>,
     sink: &mut dyn Sink,
 ) -> Result<Beside, MeasureError> {
     let failed = MeasureError::Failed;
     let vantage = running.vantage().as_ref();
-    let sampler = sampled.map(|cpus| vantage.sample(targets(running, cpus), part.window.clone())).transpose();
+    let sampler = sampled.map(|order| vantage.sample(targets(running, order), part.window.clone())).transpose();
     let sampler = sampler.map_err(|error| failed(error.to_string()))?;
     let mut clock = Clock::new(vantage, part.window);
     let mut groups = Groups::new(running);
@@ -153,11 +164,16 @@ pub(crate) async fn follow(
         }
     }
     groups.read(vantage, &clock.window).map_err(failed)?;
-    let sampling = match sampler {
+    let mut sampling = match sampler {
         Some(sampler) if clock.is_cut => Some(sampler.cut().await),
         Some(sampler) => Some(sampler.finish().await),
         None => None,
     };
+    if let Some(inside) = sampling.as_mut().and_then(|sampling| sampling.inside.as_mut())
+        && let Ok(folder) = running.resolve(RUN)
+    {
+        inside.rename_folder(&folder, RUN);
+    }
     Ok(Beside {
         resources: groups.total.used(),
         parts: groups.parts.iter().map(Usage::used).collect(),
@@ -198,12 +214,13 @@ pub(crate) fn concluded(
     }
 }
 
-fn targets(running: &dyn Running, cpus: Limit<Cpus>) -> SampleTargets {
+fn targets(running: &dyn Running, SampleOrder { cpus, inside }: SampleOrder) -> SampleTargets {
     SampleTargets {
         cpus,
         meters: running.meters(),
         listeners: running.listeners().to_vec(),
         statuses: running.statuses().to_vec(),
+        inside,
     }
 }
 

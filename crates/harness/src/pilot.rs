@@ -39,7 +39,7 @@ pub async fn pilots(
     context: &TrialContext<'_>,
     sink: &mut dyn Sink,
 ) -> Result<PilotFindings, SinkError> {
-    let context = TrialContext { sampled: false, ..*context };
+    let context = TrialContext { sampled: false, inside: None, ..*context };
     let most = study.rounds.time_of_pilot(prepared.len()).map_or(MOST_PILOT, |most| most.min(MOST_PILOT));
     let timing = Timing { warm_up: Duration::ZERO, duration: most, seed: study.seed };
     let mut time = TimeLimit::of(study, &[], &**platform.vantage());

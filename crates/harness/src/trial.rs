@@ -67,7 +67,9 @@ mod tests {
     use std::net::SocketAddr;
     use std::time::Duration;
 
-    use stampede_core::{Endpoint, Failures, Fut, Outcome, Terms, UnitExit, UnitId, Workload};
+    use stampede_core::{
+        Endpoint, Failures, Fut, InsideEffort, InsideRecord, Outcome, Terms, UnitExit, UnitId, Workload,
+    };
     use stampede_seam::{Backend, LoadOrder};
     use stampede_testkit::samples::{BODY, LIMITS, workload};
     use stampede_testkit::{FakeLifetime, FakePlatform, samples};
@@ -95,6 +97,7 @@ mod tests {
             failures: Failures::Faults,
             backend: Backend::Epoll,
             sampled: true,
+            inside: None,
             yard_stick: None,
             stop,
         }
@@ -139,6 +142,24 @@ mod tests {
         match &order.spec.targets[0] {
             Endpoint::Tcp(SocketAddr::V4(address)) => u16::from(address.ip().octets()[3]),
             other => panic!("{other}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stacks_of_php_are_part_of_what_was_measured_where_they_are_sampled() {
+        let effort = InsideEffort { taken: 7, ..InsideEffort::default() };
+        let platform = FakePlatform::new(move |_| FakeLifetime {
+            inside: Some(InsideRecord { effort, ..InsideRecord::default() }),
+            ..FakeLifetime::serving(BODY, 1000.0)
+        });
+        let (workload, stop, sink) = (workload(), Stop::default(), &mut Silence);
+        let timing = Timing { warm_up: Duration::ZERO, duration: Duration::from_secs(2), seed: 1 };
+        for (inside, taken) in [(Some(99), Some(7)), (None, None)] {
+            let context = TrialContext { inside, ..context(&workload, &stop) };
+            let place = Place { block: 1, position: 1 };
+            let trial = run(&platform, &context, &prepared("a"), place, &timing, None, sink).await.unwrap();
+            let sampling = trial.measurement.unwrap().sampling.unwrap();
+            assert_eq!(sampling.inside.map(|inside| inside.effort.taken), taken);
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) async fn read(
 ) -> Result<(), SinkError> {
     sink.take(&Event::YardStickStarted { block }).await?;
     let YardStick { prepared, workload, window } = yard_stick;
-    let context = TrialContext { workload, scenario: None, sampled: false, ..*context };
+    let context = TrialContext { workload, scenario: None, sampled: false, inside: None, ..*context };
     let timing = Timing { warm_up: WARM_UP, duration: *window, seed };
     let place = Place { block, position: 0 };
     let trial = trial::run(platform, &context, prepared, place, &timing, None, sink).await?;

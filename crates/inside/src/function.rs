@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::Offsets;
 use crate::memory::{MemoryPart, RemoteMemory, half_at, is_address, word_at};
 use crate::offsets::{
-    CLASS_NAME, FUNCTION_CLASS, FUNCTION_NAME, FUNCTION_SIZE, FUNCTION_TYPE, OPLINE_LINE, OPLINE_SIZE, STRING_HASH,
-    STRING_LENGTH, STRING_TEXT,
+    CLASS_NAME, FUNCTION_CLASS, FUNCTION_NAME, FUNCTION_SIZE, FUNCTION_TYPE, LOADS_FILE, OPLINE_CODE, OPLINE_LINE,
+    OPLINE_SIZE, STRING_HASH, STRING_LENGTH, STRING_TEXT,
 };
 use crate::text::shown;
 
@@ -53,26 +53,35 @@ pub(crate) struct KnownFunction {
     pub(crate) function: Arc<PhpFunction>,
     /// Its first opcode and how many there are; of PHP's own functions none.
     opcodes: Option<(u64, u64)>,
-    lines: HashMap<u64, u32>,
+    places: HashMap<u64, CodePlace>,
     proofs: Vec<(u64, Vec<u8>)>,
 }
 
+/// Where in a function's code an opcode is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CodePlace {
+    pub(crate) line: u32,
+    /// Whether it loads a file: looks it up, and compiles it where no cache holds it.
+    pub(crate) loads_file: bool,
+}
+
 impl KnownFunction {
-    /// The line of an opcode, when it is one of this function's.
-    pub(crate) fn line(&mut self, memory: &dyn RemoteMemory, opline: u64) -> Option<u32> {
+    /// The place of an opcode, when it is one of this function's.
+    pub(crate) fn place(&mut self, memory: &dyn RemoteMemory, opline: u64) -> Option<CodePlace> {
         let (first, count) = self.opcodes?;
         let is_its =
             (first..first + count * OPLINE_SIZE).contains(&opline) && (opline - first).is_multiple_of(OPLINE_SIZE);
         if !is_its {
             return None;
         }
-        if let Some(line) = self.lines.get(&opline) {
-            return Some(*line);
+        if let Some(place) = self.places.get(&opline) {
+            return Some(*place);
         }
-        let mut bytes = [0; 4];
-        let line = memory.read(opline + OPLINE_LINE, &mut bytes).then(|| u32::from_le_bytes(bytes))?;
-        self.lines.insert(opline, line);
-        Some(line)
+        let mut bytes = [0; OPLINE_CODE + 1];
+        memory.read(opline + OPLINE_LINE, &mut bytes).then_some(())?;
+        let place = CodePlace { line: half_at(&bytes, 0), loads_file: bytes[OPLINE_CODE] == LOADS_FILE };
+        self.places.insert(opline, place);
+        Some(place)
     }
 }
 
@@ -181,7 +190,7 @@ impl Functions {
             self.functions.insert(Arc::clone(&function));
             function
         });
-        Ok(KnownFunction { function, opcodes, lines: HashMap::new(), proofs })
+        Ok(KnownFunction { function, opcodes, places: HashMap::new(), proofs })
     }
 
     fn string(

@@ -5,7 +5,7 @@
 //! and runtimes; it reads no clock but is told each instant. Only [`StackSampler`] and the `explain` of waits ask the kernel;
 //! what is read is decoded by code that sees memory as a trait.
 
-mod folded;
+mod exported;
 mod function;
 mod instants;
 mod maps;
@@ -14,6 +14,7 @@ mod offsets;
 mod php_object;
 mod php_process;
 mod profile;
+mod recorded;
 mod request;
 mod sampler;
 mod scheduler;
@@ -26,13 +27,14 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-pub use folded::write_folded;
+pub use exported::{folded, pprof, speedscope};
 pub use function::PhpFunction;
 pub use instants::JitteredInstants;
 pub use memory::{MemoryPart, ProcessMemory, RemoteMemory};
 pub use offsets::{Offsets, PhpVersion};
 pub use php_process::{AttachError, AttachErrors, AttachProblem};
 pub use profile::{FunctionRow, StackProfile, TimeShare, WaitRow};
+pub use recorded::recorded;
 pub use sampler::{SampleCounts, SampledProcess, StackSample, StackSampler};
 pub use scheduler::{SchedulerTimes, TimeSpent};
 pub use stack::{MOST_FRAMES, PhpFrame, PhpStack};

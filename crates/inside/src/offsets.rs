@@ -95,6 +95,10 @@ pub(crate) const FRAME_PREVIOUS: usize = 48;
 pub(crate) const OPLINE_SIZE: u64 = 32;
 /// `zend_op.lineno`
 pub(crate) const OPLINE_LINE: u64 = 24;
+/// `zend_op.opcode`, after `lineno`
+pub(crate) const OPLINE_CODE: usize = 4;
+/// `ZEND_INCLUDE_OR_EVAL`, the same in all versions (Zend/zend_vm_opcodes.h)
+pub(crate) const LOADS_FILE: u8 = 73;
 /// `zend_function.type`
 pub(crate) const FUNCTION_TYPE: usize = 0;
 /// `zend_function.common.function_name`

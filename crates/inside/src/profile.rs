@@ -200,13 +200,10 @@ impl StackProfile {
         (share(RUNNING), share(WAITING))
     }
 
-    /// Each stack in each state with the time that its samples stand for.
-    pub(crate) fn weighted(&self) -> impl Iterator<Item = (&PhpStack, &ThreadState, Duration)> {
-        let TimeSpent { running, ready, waiting } = self.spent;
-        let times = [running, ready, waiting];
-        self.stacks.iter().map(move |(key, count)| {
-            let share = *count as f64 / self.seen[key.kind()] as f64;
-            (&*key.stack, &key.state, times[key.kind()].mul_f64(share))
-        })
+    /// Each stack in each state and request with its samples.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (&PhpStack, &ThreadState, Option<&str>, u64)> {
+        self.stacks
+            .iter()
+            .map(|(Key { stack, state, request }, samples)| (&**stack, state, request.as_deref(), *samples))
     }
 }

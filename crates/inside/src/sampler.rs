@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ pub struct SampledProcess {
 
 /// Samples PHP threads of some processes and of all that these started.
 pub struct StackSampler {
-    roots: Vec<u32>,
+    roots: Roots,
     objects: PhpObjects,
     processes: BTreeMap<u32, Watched>,
     /// Processes without PHP, or whose PHP cannot be read, by what they were when they were looked at.
@@ -72,7 +72,17 @@ pub struct StackSampler {
     problems: Vec<AttachError>,
     counts: SampleCounts,
     spent: TimeSpent,
+    /// How often threads that ended began to wait.
+    waits: u64,
     turn: usize,
+}
+
+/// Whose processes are sampled.
+enum Roots {
+    /// These, and all that they started.
+    Processes(Vec<u32>),
+    /// Those in the control groups with these folders, and below.
+    Groups(Vec<PathBuf>),
 }
 
 /// A pid may become another's, and a process another program.
@@ -92,6 +102,8 @@ struct WatchedThread {
     files: ThreadFiles,
     first: Option<(Duration, SchedulerTimes)>,
     last: (Duration, SchedulerTimes),
+    /// How often it had begun to wait at its first sample, and at the last count.
+    waits: Option<(u64, u64)>,
     /// What was seen of it while it waited, for as long as it has not run since.
     waiting: Option<(SchedulerTimes, ThreadView, Arc<PhpWait>)>,
 }
@@ -114,16 +126,7 @@ impl StackSampler {
     ///
     /// All of them in which, with what they started, there is no PHP that can be read.
     pub fn attach(pids: &[u32]) -> Result<Self, AttachErrors> {
-        let mut sampler = Self {
-            roots: pids.to_vec(),
-            objects: PhpObjects::default(),
-            processes: BTreeMap::new(),
-            passed_over: BTreeMap::new(),
-            problems: Vec::new(),
-            counts: SampleCounts::default(),
-            spent: TimeSpent::default(),
-            turn: 0,
-        };
+        let mut sampler = Self::new(Roots::Processes(pids.to_vec()));
         sampler.renew();
         let mut errors = Vec::new();
         for pid in pids {
@@ -141,9 +144,33 @@ impl StackSampler {
         if errors.is_empty() { Ok(sampler) } else { Err(AttachErrors(errors)) }
     }
 
+    /// Begins to sample the processes of control groups, by their folders; there may be none yet, or none with PHP.
+    pub fn of_groups(folders: Vec<PathBuf>) -> Self {
+        let mut sampler = Self::new(Roots::Groups(folders));
+        sampler.renew();
+        sampler
+    }
+
+    fn new(roots: Roots) -> Self {
+        Self {
+            roots,
+            objects: PhpObjects::default(),
+            processes: BTreeMap::new(),
+            passed_over: BTreeMap::new(),
+            problems: Vec::new(),
+            counts: SampleCounts::default(),
+            spent: TimeSpent::default(),
+            waits: 0,
+            turn: 0,
+        }
+    }
+
     /// Looks again which processes there are, and which threads of them run PHP: to be called about once a second.
     pub fn renew(&mut self) {
-        let family = family(&self.roots);
+        let family = match &self.roots {
+            Roots::Processes(pids) => family(pids),
+            Roots::Groups(folders) => folders.iter().flat_map(|folder| members(folder)).collect(),
+        };
         let gone: Vec<_> = self.processes.keys().copied().filter(|pid| !family.contains(pid)).collect();
         for pid in gone {
             self.forget(pid);
@@ -191,6 +218,7 @@ impl StackSampler {
                 for thread in ended.into_iter().filter_map(|tid| watched.threads.remove(&tid)) {
                     self.counts.ended += 1;
                     self.spent += thread.spent();
+                    self.waits += thread.waited();
                 }
                 for thread in threads {
                     if !watched.threads.contains_key(&thread.tid) {
@@ -207,6 +235,7 @@ impl StackSampler {
         for (_, thread) in self.processes.remove(&pid).into_iter().flat_map(|watched| watched.threads) {
             self.counts.ended += 1;
             self.spent += thread.spent();
+            self.waits += thread.waited();
         }
     }
 
@@ -245,6 +274,7 @@ impl StackSampler {
             for thread in ended.into_iter().filter_map(|tid| watched.threads.remove(&tid)) {
                 self.counts.ended += 1;
                 self.spent += thread.spent();
+                self.waits += thread.waited();
             }
         }
         self.counts.taken += samples.len() as u64;
@@ -264,6 +294,13 @@ impl StackSampler {
             self.passed_over.insert(pid, watched.identity.clone());
             self.problems.push(AttachError { pid, problem: AttachProblem::Nonsense { version, torn, taken } });
             self.forget(pid);
+        }
+    }
+
+    /// Reads the counters of all threads that were sampled before, without a sample.
+    pub fn count(&mut self, instant: Duration) {
+        for thread in self.processes.values_mut().flat_map(|watched| watched.threads.values_mut()) {
+            thread.count(instant);
         }
     }
 
@@ -288,13 +325,19 @@ impl StackSampler {
         self.counts
     }
 
-    /// Where the time of the threads went between the first sample of each and the last, by the scheduler's counters.
+    /// Where the time of the threads went between the first sample of each and the last one or [`count`](Self::count), by the scheduler's counters.
     pub fn time_spent(&self) -> TimeSpent {
         let mut spent = self.spent;
         for thread in self.processes.values().flat_map(|watched| watched.threads.values()) {
             spent += thread.spent();
         }
         spent
+    }
+
+    /// How often the threads began to wait between the first sample of each and the last [`count`](Self::count).
+    pub fn waits(&self) -> u64 {
+        let threads = self.processes.values().flat_map(|watched| watched.threads.values());
+        self.waits + threads.map(WatchedThread::waited).sum::<u64>()
     }
 }
 
@@ -316,6 +359,7 @@ impl WatchedThread {
             files: ThreadFiles { scheduler, switches, call, folder },
             first: None,
             last: Default::default(),
+            waits: None,
             waiting: None,
         })
     }
@@ -327,6 +371,22 @@ impl WatchedThread {
         })
     }
 
+    fn count(&mut self, instant: Duration) {
+        if self.first.is_none() {
+            return;
+        }
+        if let Some(times) = self.files.times() {
+            self.last = (instant, times);
+        }
+        if let (Some((_, last)), Some(now)) = (&mut self.waits, self.files.switches()) {
+            *last = now.waits;
+        }
+    }
+
+    fn waited(&self) -> u64 {
+        self.waits.map_or(0, |(first, last)| last.saturating_sub(first))
+    }
+
     fn look(
         &mut self,
         instant: Duration,
@@ -335,7 +395,10 @@ impl WatchedThread {
         functions: &mut Functions,
     ) -> Seen {
         let Some(times) = self.files.times() else { return Seen::Ended };
-        self.first.get_or_insert((instant, times));
+        if self.first.is_none() {
+            self.first = Some((instant, times));
+            self.waits = self.files.switches().map(|switches| (switches.waits, switches.waits));
+        }
         self.last = (instant, times);
         let Some(activity) = self.files.activity() else { return Seen::Ended };
         // What waited and was not given a processor since still waits for the same, or was woken and has not run.
@@ -400,6 +463,22 @@ fn read(file: &File) -> Option<String> {
     let mut bytes = [0; 4096];
     let length = file.read_at(&mut bytes, 0).ok()?;
     std::str::from_utf8(bytes.get(..length)?).ok().map(str::to_owned)
+}
+
+/// The processes of a control group and of those below it.
+fn members(folder: &Path) -> BTreeSet<u32> {
+    let mut members = BTreeSet::new();
+    let mut next = vec![folder.to_path_buf()];
+    while let Some(folder) = next.pop() {
+        let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+        // A process of another namespace of pids is 0 here.
+        members.extend(processes.lines().filter_map(|pid| pid.parse::<u32>().ok()).filter(|pid| *pid != 0));
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        next.extend(
+            entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()),
+        );
+    }
+    members
 }
 
 /// Processes and all that they started and what these started.

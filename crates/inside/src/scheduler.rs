@@ -27,6 +27,8 @@ impl SchedulerTimes {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Switches {
     pub(crate) count: u64,
+    /// Of these, those in which it began to wait.
+    pub(crate) waits: u64,
     /// In milliseconds of its processor's clock (`se.exec_start` of `sched`); none where only `status` may be read.
     counted_at: Option<f64>,
 }
@@ -40,9 +42,10 @@ impl Switches {
             line.rsplit_once(':').map(|(_, value)| value.trim())
         };
         let number = |name| value(name)?.parse::<u64>().ok();
-        let from_status = || Some(number("voluntary_ctxt_switches")? + number("nonvoluntary_ctxt_switches")?);
+        let waits = number("nr_voluntary_switches").or_else(|| number("voluntary_ctxt_switches"))?;
+        let from_status = || Some(waits + number("nonvoluntary_ctxt_switches")?);
         let count = number("nr_switches").or_else(from_status)?;
-        Some(Self { count, counted_at: value("se.exec_start").and_then(|at| at.parse().ok()) })
+        Some(Self { count, waits, counted_at: value("se.exec_start").and_then(|at| at.parse().ok()) })
     }
 
     /// Those of the thread that calls it.
@@ -133,12 +136,12 @@ nr_involuntary_switches                      :                    1
         let times = |turns| SchedulerTimes { turns, ..SchedulerTimes::default() };
         for text in [SCHED, STATUS] {
             let switches = Switches::parse(text).unwrap();
-            assert_eq!(switches.count, 41);
+            assert_eq!((switches.count, switches.waits), (41, 40));
             assert!(switches.is_running(times(42), None));
             assert!(!switches.is_running(times(41), None));
         }
         let sched = Switches::parse(SCHED).unwrap();
-        let sampler = |counted_at| Some(Switches { count: 9, counted_at: Some(counted_at) });
+        let sampler = |counted_at| Some(Switches { count: 9, waits: 9, counted_at: Some(counted_at) });
         assert!(sched.is_running(times(41), sampler(53_788_823.937_482)), "it made way for the sampler");
         assert!(!sched.is_running(times(41), sampler(53_788_824.937_482)), "it made way before");
         assert!(!Switches::parse(STATUS).unwrap().is_running(times(41), sampler(0.0)));

@@ -1,7 +1,9 @@
 //! What one thread of PHP runs: its frames, read from the stack of the virtual machine.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use stampede_core::InsideRecord;
 
 use crate::Offsets;
 use crate::function::{Functions, PhpFunction, Torn};
@@ -51,6 +53,14 @@ impl fmt::Display for PhpStack {
         }
         Ok(())
     }
+}
+
+/// A function that stands for loading a file, which PHP does without a call.
+fn loading() -> Arc<PhpFunction> {
+    static LOADING: LazyLock<Arc<PhpFunction>> = LazyLock::new(|| {
+        Arc::new(PhpFunction { class: None, name: Some(InsideRecord::LOAD.into()), file: None, first_line: 0 })
+    });
+    Arc::clone(&LOADING)
 }
 
 /// Frames without a function are passed over, but no end of them.
@@ -176,12 +186,17 @@ impl StackReader {
         let mut known = Vec::with_capacity(frames.len());
         for (function, opline) in frames {
             let function = functions.get(function).ok_or(Torn)?;
-            let line = function.line(memory, opline);
+            let place = function.place(memory, opline);
             // PHP's own functions without a name stand for calls from C.
             let is_nameless = function.function.name.is_none() && function.function.file.is_none();
-            if !is_nameless {
-                known.push(PhpFrame { function: Arc::clone(&function.function), line });
+            if is_nameless {
+                continue;
             }
+            if known.is_empty() && place.is_some_and(|place| place.loads_file) {
+                known.push(PhpFrame { function: loading(), line: None });
+            }
+            let line = place.map(|place| place.line);
+            known.push(PhpFrame { function: Arc::clone(&function.function), line });
         }
         let request = request::path(memory, &place.sapi, self.thread.executor);
         Ok(ThreadView { stack: Arc::new(PhpStack { frames: known, is_cut }), request })

@@ -53,7 +53,7 @@ impl Sampler {
     pub fn start(targets: SampleTargets, opens: Instant, closes: Instant) -> io::Result<Self> {
         let queue = Arc::new(AtomicU64::new(UNKNOWN));
         let mut sampler = Self { threads: Vec::new(), running: Vec::new(), queue: Arc::clone(&queue) };
-        let SampleTargets { cpus, meters, listeners, statuses } = targets;
+        let SampleTargets { cpus, meters, listeners, statuses, inside: _ } = targets;
         let often = Ticks::new(opens, closes, PERIOD);
         let asking = asking_period(statuses.len(), cpus);
         sampler.spawn(opens, often, "sample-kernel", move |clock| {

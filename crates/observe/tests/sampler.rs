@@ -45,8 +45,13 @@ fn answer(mut connection: UnixStream) {
 #[test]
 fn a_window_that_is_cut_short_is_sampled_until_then() {
     let opens = Instant::now();
-    let targets =
-        SampleTargets { cpus: Limit::Unlimited, meters: Vec::new(), listeners: Vec::new(), statuses: Vec::new() };
+    let targets = SampleTargets {
+        cpus: Limit::Unlimited,
+        meters: Vec::new(),
+        listeners: Vec::new(),
+        statuses: Vec::new(),
+        inside: None,
+    };
     Sampler::start(targets, opens, opens + Duration::from_secs(60)).unwrap().cut();
     assert!(opens.elapsed() < Duration::from_secs(5));
 }
@@ -67,7 +72,8 @@ fn a_server_that_does_not_answer_delays_nothing_and_is_asked_once() {
     let gone = (UnitId::new("gone"), StatusSource { address: nobody.clone(), ..quick.1.clone() });
     let front = (AddressId::new("front"), quick.1.address.clone());
     let statuses = vec![quick, silent, late, gone];
-    let targets = SampleTargets { cpus: Limit::Unlimited, meters: Vec::new(), listeners: vec![front], statuses };
+    let targets =
+        SampleTargets { cpus: Limit::Unlimited, meters: Vec::new(), listeners: vec![front], statuses, inside: None };
     let opens = Instant::now() + Duration::from_millis(50);
     let sampling = Sampler::start(targets, opens, opens + WINDOW).unwrap().finish();
     assert!(opens.elapsed() < WINDOW + Duration::from_secs(2));

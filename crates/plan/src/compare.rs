@@ -22,9 +22,9 @@ use crate::choice::RuntimesAsked;
 use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
-    AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag, IndexFlag,
-    LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag,
-    SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag, INSIDE_RATE,
+    IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag,
+    RoundsFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::generators::{read_generators, read_server_address};
 use crate::kind::kinds_served;
@@ -94,6 +94,8 @@ pub struct CompareFlags {
     pub platform: PlatformFlags,
     #[command(flatten)]
     pub sampling: SamplingFlag,
+    #[command(flatten)]
+    pub inside: InsideFlag,
     /// Do not measure the yard-stick, a fixed server that tells how the machine drifts: about 1.5 s a round
     #[arg(long, help_heading = "Study")]
     pub no_yard_stick: bool,
@@ -224,6 +226,8 @@ pub struct ComparePlan {
     pub platform: PlatformChoice,
     /// Whether deployments are sampled while they are measured.
     pub sampled: bool,
+    /// How many samples a second are taken of the stacks of each thread of PHP meanwhile; none where they are not sampled.
+    pub inside: Option<u32>,
     /// Whether the yard-stick is measured in each block.
     pub yard_stick: bool,
     /// Whether the first case is compared with itself, in place of the others.
@@ -310,6 +314,10 @@ impl ComparePlan {
             None => Subject::read(&flags.subject, catalogue),
         };
         let mut values = Values { file: file.as_ref(), mistakes: Gathered::default() };
+        if flags.inside.inside && flags.sampling.no_sampling {
+            let problem = "needs samples, and --no-sampling takes none";
+            values.mistakes.add("--inside", problem, "leave one of them out");
+        }
         let feeders = read_feeders(&flags.feeders.feeders, &mut values.mistakes);
         let chosen_exchanges =
             values.list("--exchanges", "exchanges", &flags.exchanges.exchanges, |all| all.exchanges.as_ref());
@@ -542,6 +550,7 @@ impl ComparePlan {
             ready_timeout,
             platform,
             sampled: !flags.sampling.no_sampling,
+            inside: flags.inside.inside.then_some(INSIDE_RATE),
             yard_stick: !flags.no_yard_stick,
             calibrate: flags.calibrate,
             slo,

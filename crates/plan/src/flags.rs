@@ -217,6 +217,17 @@ pub struct SamplingFlag {
     pub no_sampling: bool,
 }
 
+/// Whether the stacks of PHP are sampled.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct InsideFlag {
+    /// Sample where PHP's time goes, from outside, in half of each window; the other half shows what that costs
+    #[arg(long, help_heading = "Study")]
+    pub inside: bool,
+}
+
+/// Samples a second of each thread of PHP: not a divisor of what programs do 100 times a second.
+pub(crate) const INSIDE_RATE: u32 = 99;
+
 /// What answers must be.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SloFlag {

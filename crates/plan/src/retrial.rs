@@ -10,7 +10,7 @@ use crate::block_order::OrderChoice;
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
 use crate::flags::{
-    AppFlag, BaseImageFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, MaxTimeFlag, PhpFlag,
+    AppFlag, BaseImageFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, InsideFlag, MaxTimeFlag, PhpFlag,
     PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::mistake::{Gathered, Mistakes};
@@ -43,6 +43,11 @@ pub struct RetrialFlags {
     pub precision: PrecisionFlag,
     #[command(flatten)]
     pub seed: SeedFlag,
+    #[command(flatten)]
+    pub inside: InsideFlag,
+    /// Do not sample where PHP's time goes
+    #[arg(long, conflicts_with = "inside")]
+    pub no_inside: bool,
 }
 
 /// A changed case, with settings of PHP over the application's own.
@@ -103,6 +108,7 @@ impl RetrialPlan {
                 warm_up: WarmUpFlag { warm_up: Some("0s".to_owned()) },
                 precision: flags.precision.clone(),
                 seed: flags.seed.clone(),
+                inside: InsideFlag { inside: !flags.no_inside },
                 // They decide which of its applications a runtime serves.
                 deployment: DeploymentFlags { set: case.flags(), ..DeploymentFlags::default() },
                 topology: TopologyFlags { services: services(case), ..TopologyFlags::default() },

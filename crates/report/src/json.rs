@@ -20,6 +20,7 @@ use stampede_core::{
 use crate::StudyView;
 use crate::audits::WireAudit;
 use crate::format::Format;
+use crate::inside::WireInside;
 use crate::open_part::WireOpenPart;
 use crate::places;
 use crate::recommendation::json::{WireLeftOut, WireRecommendation};
@@ -227,6 +228,8 @@ struct WireCase<'a> {
     findings: Vec<WireFinding<'a>>,
     bottleneck: Option<&'a str>,
     activity: Option<WireActivity<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inside: Option<Box<WireInside>>,
 }
 
 impl<'a> WireCase<'a> {
@@ -291,6 +294,7 @@ impl<'a> WireCase<'a> {
             findings: findings.map(WireFinding::of).collect(),
             bottleneck: summary.and_then(|summary| Some(&*summary.bottleneck.as_ref()?.finding)),
             activity: summary.and_then(|summary| summary.activity.as_ref()).map(WireActivity::of),
+            inside: summary.and_then(|summary| summary.inside.as_deref()).map(WireInside::of).map(Box::new),
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod forecast;
 mod format;
 pub mod gate;
 pub mod html;
+mod inside;
 pub mod json;
 pub mod ladder;
 mod layout;

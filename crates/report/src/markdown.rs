@@ -5,11 +5,11 @@ use stampede_analysis::Explanation;
 use crate::StudyView;
 use crate::digest::Digest;
 use crate::format::Format;
-use crate::open_part;
 use crate::page::{Block, Page};
 use crate::steps::{KINDS, each_kind};
 use crate::study_page::{alarm, answers, audits, cases, changes, ground, parts, trouble, verdicts};
 use crate::why;
+use crate::{inside, open_part};
 
 /// `--markdown`.
 pub(crate) const FORMAT: Format = Format {
@@ -44,6 +44,7 @@ fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
     for part in [audits, trouble, verdicts, answers, parts] {
         blocks.extend(part(&digest));
     }
+    blocks.extend(inside::blocks(view));
     blocks.extend(open_part::blocks(view));
     blocks.extend(settings(&digest));
     blocks.extend(digest.conclusion.map(|conclusion| Block::Paragraph(conclusion.method)));
@@ -60,6 +61,7 @@ fn explained(view: &StudyView<'_>, explanation: &Explanation, blocks: &mut Vec<B
     blocks.extend(ground(&digest));
     blocks.extend(changes(view, explanation));
     blocks.extend(trouble(&digest));
+    blocks.extend(inside::of_named(view, explanation.base.as_str()));
     blocks.extend(settings(&digest));
     blocks.push(Block::Paragraph(digest.study));
 }

@@ -28,7 +28,7 @@ struct WireQuery {
 
 impl WireSampling {
     pub(crate) fn of(sampling: &Sampling) -> Self {
-        let Sampling { series, cpu, queries } = sampling;
+        let Sampling { series, cpu, queries, inside: _ } = sampling;
         let query = |QuerySeen { unit, text, seen, locked }: &QuerySeen| WireQuery {
             unit: unit.to_string(),
             text: text.clone(),

@@ -7,11 +7,11 @@ use crate::StudyView;
 use crate::conclusion::Conclusion;
 use crate::digest::{self, Digest};
 use crate::layout::wrap;
-use crate::open_part;
 use crate::page::{Block, Column, Page, Table};
 use crate::steps::{KINDS, by_kind};
 use crate::study_page::{alarm, answers, audits, cases, changes, ground, parts, trouble, verdicts};
 use crate::why;
+use crate::{inside, open_part};
 
 /// Renders a study for a terminal of this many characters a line. Without colour nothing is lost.
 ///
@@ -38,6 +38,7 @@ fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
         blocks.extend([Block::Caption(KINDS.to_owned()), Block::Table(table)]);
     }
     blocks.extend(audits(&digest));
+    blocks.extend(inside::blocks(view));
     blocks.extend(open_part::blocks(view));
     blocks.extend([Block::Gap, Block::Paragraph(digest.study), Block::Gap]);
     blocks.extend(digest.bottlenecks.into_iter().map(Block::Paragraph));
@@ -54,6 +55,7 @@ fn explained(view: &StudyView<'_>, explanation: &Explanation, blocks: &mut Vec<B
     for part in [parts, trouble, head] {
         blocks.extend(part(&digest));
     }
+    blocks.extend(inside::of_named(view, explanation.base.as_str()));
     blocks.extend(changes(view, explanation));
     blocks.extend([Block::Gap, Block::Paragraph(digest.study), Block::Paragraph(told.method), Block::Gap]);
     blocks.extend(told.outcome.into_iter().chain(told.remedy).map(Block::Strong));
@@ -73,6 +75,11 @@ pub fn settings(study: &Study, width: usize, color: bool) -> String {
         blocks.extend([Block::Item(format!("{}: {}", case.case, case.version)), Block::Table(Table { columns })]);
     }
     Page { answer: Vec::new(), blocks }.terminal(width, color)
+}
+
+/// Renders where PHP's time went in one case of a study; nothing of one that was not sampled.
+pub fn inside(view: &StudyView<'_>, case: &str, width: usize, color: bool) -> String {
+    Page { answer: Vec::new(), blocks: inside::of_named(view, case) }.terminal(width, color)
 }
 
 /// A text broken into lines between words; all but the first begin with as many blanks as `hang`.

@@ -29,7 +29,16 @@ pub(crate) fn explanation(view: &StudyView<'_>) -> Option<Explanation> {
 
 /// What there is to say of an explanation.
 pub(crate) fn told(view: &StudyView<'_>, explanation: &Explanation) -> Told {
-    Told { outcome: outcome(view, explanation), remedy: remedy(view, explanation), method: method(view, explanation) }
+    let outcome = seen_inside(view, explanation).into_iter().chain(outcome(view, explanation)).collect();
+    Told { outcome, remedy: remedy(view, explanation), method: method(view, explanation) }
+}
+
+/// What a request's time goes to, where that was seen in PHP's stacks.
+fn seen_inside(view: &StudyView<'_>, explanation: &Explanation) -> Option<String> {
+    let suspect = explanation.suspected.as_ref().filter(|suspect| suspect.is_seen_inside())?;
+    let findings = &view.analysis.case(&explanation.base)?.findings;
+    let finding = findings.iter().find(|finding| finding.id == suspect.finding)?;
+    Some(format!("Seen inside {}: {} {}", explanation.base, finding.text, finding.advice))
 }
 
 /// A row for each change, after one for the case as it was.

@@ -35,7 +35,7 @@ pub use merged_result::MergeError;
 pub use moment::Moment;
 pub use platform::{ExitReport, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError};
 pub use rough_latencies::RoughLatencies;
-pub use sampling::{SampleTargets, SamplerHandle, SamplingError};
+pub use sampling::{InsideTargets, SampleTargets, SamplerHandle, SamplingError};
 pub use saturation::{LittlesLaw, Saturation};
 pub use slice::Slice;
 pub use stampede_scenario::{

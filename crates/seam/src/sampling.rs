@@ -15,6 +15,26 @@ pub struct SampleTargets {
     pub listeners: Vec<(AddressId, Endpoint)>,
     /// What units report of themselves.
     pub statuses: Vec<UnitStatus>,
+    /// How the stacks of its PHP are sampled, where they are.
+    pub inside: Option<InsideTargets>,
+}
+
+/// How stacks of PHP are sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InsideTargets {
+    /// Samples a second of each thread.
+    pub per_second: u32,
+    /// Whether none is taken in half of the window's seconds, so that these show what it costs.
+    pub rests: bool,
+}
+
+impl InsideTargets {
+    /// Whether samples are taken in this second or turn, counted from 0, of those of which half have none: the first and the last of
+    /// each four, so that a steady trend adds as much to the ones as to the others.
+    #[must_use]
+    pub const fn is_sampled(number: u64) -> bool {
+        matches!(number % 4, 0 | 3)
+    }
 }
 
 /// Samples until its window closes. Dropped before, it ends by itself with the next sample.

@@ -350,9 +350,8 @@ fn in_reproduce(arg: Arg) -> Arg {
 pub(crate) struct WhyArgs {
     /// The case, by its name in the study [default: its slowest]
     pub(crate) case: Option<String>,
-    /// The study: its name, the start of one, or `latest`
-    #[arg(long, value_name = "STUDY", default_value = "latest")]
-    pub(crate) study: String,
+    #[command(flatten)]
+    pub(crate) study: StudyFlag,
     #[command(flatten)]
     pub(crate) flags: RetrialFlags,
     #[command(flatten)]
@@ -363,6 +362,14 @@ pub(crate) struct WhyArgs {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) bench: BenchArgs,
+}
+
+/// Which study a case is of.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StudyFlag {
+    /// The study: its name, the start of one, or `latest`
+    #[arg(long, value_name = "STUDY", default_value = "latest")]
+    pub(crate) study: String,
 }
 
 fn in_why(arg: Arg) -> Arg {
@@ -388,7 +395,10 @@ fn in_why(arg: Arg) -> Arg {
             .help("Go on with one that was interrupted [default: the newest]")
             .conflicts_with_all(["case", "study"])
             .help_heading(MEASURING),
-        "ready_timeout" | "max_time" | "no_wait" => arg.help_heading(MEASURING),
+        "inside" => arg
+            .help("Sample where PHP's time goes, from outside, in half of each window [default: on]")
+            .help_heading(MEASURING),
+        "ready_timeout" | "max_time" | "no_wait" | "no_inside" => arg.help_heading(MEASURING),
         _ => arg,
     }
 }

@@ -1,11 +1,16 @@
-//! `stampede inside`: where the time of running PHP processes goes.
+//! `stampede inside`: where the time of running PHP processes goes, or went in a case of a study.
 
 pub(crate) mod args;
+mod case;
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use stampede_inside::{JitteredInstants, SampledProcess, SamplingSummary, StackProfile, StackSampler, write_folded};
+use stampede_core::InsideRecord;
+use stampede_inside::{
+    JitteredInstants, SampledProcess, SamplingSummary, StackProfile, StackSampler, folded, pprof, recorded, speedscope,
+};
 
 use crate::exit::{Exit, Failure};
 use crate::inside::args::InsideArgs;
@@ -26,10 +31,12 @@ struct Sampled {
 }
 
 pub(crate) fn run(args: &InsideArgs) -> Outcome {
-    let InsideArgs { pids, duration, rate, folded } = args;
+    let InsideArgs { subjects, duration, rate, study: _, store: _, folded, save: _ } = args;
     destination::check(&[("--folded", folded.as_deref())])?;
+    let pids: Result<Vec<u32>, _> = subjects.iter().map(|subject| subject.parse()).collect();
+    let Ok(pids) = pids else { return case::show(args) };
     raise_open_files();
-    let mut sampler = StackSampler::attach(pids).map_err(|error| Failure::missing(error.to_string()))?;
+    let mut sampler = StackSampler::attach(&pids).map_err(|error| Failure::missing(error.to_string()))?;
     if stampede_priority::go_first().is_err() {
         screen::warning("not allowed to run before other processes: on a busy machine samples come late; run as root");
     }
@@ -42,17 +49,36 @@ pub(crate) fn run(args: &InsideArgs) -> Outcome {
     if profile.seen().iter().sum::<u64>() == 0 {
         return Err(Failure::missing("no sample could be taken"));
     }
-    if let Some(path) = folded {
-        let mut text = Vec::new();
-        write_folded(profile, &mut text).map_err(Failure::missing)?;
-        destination::put_bytes(path, &text)?;
-    }
+    save(args, &recorded(profile, Some(&sampler), &[]), "processes")?;
     if !folded.as_deref().is_some_and(destination::is_stdout) {
         let (counts, rate, lasted, cost) = (sampler.counts(), *rate, *lasted, *cost);
         let summary = SamplingSummary { profile, processes, counts, rate, lasted, cost };
         screen::print(&summary.text(screen::width()))?;
     }
     Ok(Exit::Done)
+}
+
+/// Writes stacks where they were asked for.
+fn save(args: &InsideArgs, record: &InsideRecord, name: &str) -> Result<(), Failure> {
+    if let Some(path) = &args.folded {
+        destination::put_bytes(path, folded(record).as_bytes())?;
+    }
+    if let Some(folder) = &args.save {
+        let problem = |error: &dyn std::fmt::Display| {
+            Failure::missing(format!("cannot write into {}: {error}", folder.display()))
+        };
+        fs::create_dir_all(folder).map_err(|error| problem(&error))?;
+        let speedscope = speedscope(record, name).map_err(|error| problem(&error))?;
+        let files = [
+            ("folded.txt", folded(record).into_bytes()),
+            ("speedscope.json", speedscope.into_bytes()),
+            ("pprof.pb", pprof(record)),
+        ];
+        for (end, bytes) in files {
+            destination::put_bytes(&folder.join(format!("{name}.{end}")), &bytes)?;
+        }
+    }
+    Ok(())
 }
 
 /// Takes samples until the time is over, a signal comes, or no process is left.

@@ -16,7 +16,7 @@ pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
     let WhyArgs { case, study, flags, resume: ResumeArgs { resume }, output, store, bench } = args;
     let question = match &resume {
         Some(name) => WhyQuestion::interrupted(&open(&store)?, name.as_deref())?,
-        None => WhyQuestion::of_study(&open(&store)?, &study, case.as_deref())?,
+        None => WhyQuestion::of_study(&open(&store)?, &study.study, case.as_deref())?,
     };
     let WhyQuestion { study, case, changed } = &question;
     let asked: Vec<ChangedCase<'_>> =

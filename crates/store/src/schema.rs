@@ -33,6 +33,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/022_time_over.sql"),
     include_str!("migrations/023_windows_from.sql"),
     include_str!("migrations/024_autoloaders.sql"),
+    include_str!("migrations/025_inside.sql"),
 ];
 
 /// The version that this program writes.

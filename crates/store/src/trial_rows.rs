@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Row, Transaction, named_params};
 use stampede_core::{
-    Bytes, CaseId, Censored, Counts, Cpus, EnforcedLimits, GeneratorUse, Limit, Measurement, Outcome, ReadinessRecord,
-    ResourceUse, Sampling, Sending, StudyId, Trial,
+    Bytes, CaseId, Censored, Counts, Cpus, EnforcedLimits, GeneratorUse, InsideRecord, Limit, Measurement, Outcome,
+    ReadinessRecord, ResourceUse, Sampling, Sending, StudyId, Trial,
 };
 
 use crate::columns::{Count, Histogram, Instant, Json, Nanos, insert_row, other};
@@ -122,7 +122,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             ":generator_cpu_ns": Nanos(*generator_cpu),
         },
     )?;
-    if let Some(Sampling { series, cpu, queries }) = sampling {
+    if let Some(Sampling { series, cpu, queries, inside }) = sampling {
         insert_row(
             transaction,
             "sampling",
@@ -133,6 +133,9 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
                 ":queries_json": (!queries.is_empty()).then_some(Json(queries)),
             },
         )?;
+        if let Some(inside) = inside {
+            insert_row(transaction, "inside", named_params! { ":trial_id": trial, ":inside_json": Json(&**inside) })?;
+        }
     }
     if !seconds.is_empty() {
         insert_row(transaction, "slo_seconds", named_params! { ":trial_id": trial, ":seconds_json": Json(seconds) })?;
@@ -174,7 +177,7 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
             LEFT JOIN trial_php USING (trial_id) LEFT JOIN sampling USING (trial_id)
             LEFT JOIN audit USING (trial_id) LEFT JOIN slo_seconds USING (trial_id)
             LEFT JOIN scaling USING (trial_id) LEFT JOIN load_seconds USING (trial_id)
-            LEFT JOIN turns USING (trial_id)
+            LEFT JOIN turns USING (trial_id) LEFT JOIN inside USING (trial_id)
             WHERE study_id = ?1 ORDER BY trial_id",
     )?;
     let rows = statement.query_map([study.as_str()], |row| {
@@ -284,7 +287,8 @@ fn sampling(row: &Row<'_>) -> rusqlite::Result<Option<Sampling>> {
         return Ok(None);
     };
     let queries = row.get::<_, Option<Json<_>>>("queries_json")?.map(|Json(queries)| queries).unwrap_or_default();
-    Ok(Some(Sampling { series: row.get::<_, Json<_>>("series_json")?.0, cpu, queries }))
+    let inside = row.get::<_, Option<Json<InsideRecord>>>("inside_json")?.map(|Json(inside)| Box::new(inside));
+    Ok(Some(Sampling { series: row.get::<_, Json<_>>("series_json")?.0, cpu, queries, inside }))
 }
 
 fn sending(row: &Row<'_>) -> rusqlite::Result<Option<Sending>> {

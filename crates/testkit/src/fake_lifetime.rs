@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{Answer, Deployment, EnforcedLimits, ErrorClass, Limits, Request, Terms, UnitExit, UnitRestart};
+use stampede_core::{
+    Answer, Deployment, EnforcedLimits, ErrorClass, InsideRecord, Limits, Request, Terms, UnitExit, UnitRestart,
+};
 use stampede_seam::{Saturation, StopError};
 
 /// What is launched, for scripts to choose a lifetime by.
@@ -67,6 +69,8 @@ pub struct FakeLifetime {
     pub major_faults: Vec<Duration>,
     /// Why its counters cannot be read.
     pub counters_problem: Option<String>,
+    /// What is seen of its PHP's stacks in each window, where they are sampled.
+    pub inside: Option<InsideRecord>,
     /// The limits that the kernel holds; those that were asked for by default.
     pub enforced: Option<EnforcedLimits>,
     /// The limits of parts, where they are held to their own.
@@ -111,6 +115,7 @@ impl FakeLifetime {
             oom_kills: Vec::new(),
             major_faults: Vec::new(),
             counters_problem: None,
+            inside: None,
             enforced: None,
             parts: Vec::new(),
             restarts: Vec::new(),

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Answer, Counters, Endpoint, Fut, Memory, MeterSource, PhpProbeSource, PhpReadBack, Sampling};
+use stampede_core::{
+    Answer, Counters, Endpoint, Fut, InsideRecord, Memory, MeterSource, PhpProbeSource, PhpReadBack, Sampling,
+};
 use stampede_seam::{
     Call, LoadError, LoadHandle, LoadOrder, Moment, NoAnswer, Reading, SampleTargets, SamplerHandle, SamplingError,
     Vantage,
@@ -190,24 +192,34 @@ impl Vantage for FakeVantage {
         Ok(Box::new(FakeLoad::start(self.began, self.now(), order, deployment)))
     }
 
-    fn sample(&self, _targets: SampleTargets, _window: Range<Moment>) -> Result<Box<dyn SamplerHandle>, SamplingError> {
-        Ok(Box::new(Nothing))
+    fn sample(&self, targets: SampleTargets, _window: Range<Moment>) -> Result<Box<dyn SamplerHandle>, SamplingError> {
+        let inside = targets.inside.and_then(|_| match targets.meters.first() {
+            Some(MeterSource::CgroupV2 { dir }) => {
+                let deployments = self.deployments();
+                let found = deployments.values().find(|deployment| dir.starts_with(&deployment.group));
+                found.and_then(|deployment| deployment.lifetime.inside.clone())
+            }
+            _ => None,
+        });
+        Ok(Box::new(FakeSampler { inside }))
     }
 }
 
-/// Samples nothing.
-struct Nothing;
+/// Samples nothing but what a lifetime says of its PHP's stacks.
+struct FakeSampler {
+    inside: Option<InsideRecord>,
+}
 
-impl SamplerHandle for Nothing {
+impl SamplerHandle for FakeSampler {
     fn queue(&self) -> Option<u64> {
         None
     }
 
     fn cut(self: Box<Self>) -> Fut<'static, Sampling> {
-        Box::pin(async { Sampling::default() })
+        self.finish()
     }
 
     fn finish(self: Box<Self>) -> Fut<'static, Sampling> {
-        Box::pin(async { Sampling::default() })
+        Box::pin(async { Sampling { inside: self.inside.map(Box::new), ..Sampling::default() } })
     }
 }

@@ -16,6 +16,7 @@ use stampede_wire::Security;
 use stampede_wire::client::{self, Cause, SendError};
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::inside_watch::InsideWatch;
 use crate::latency_relay::LatencyRelay;
 
 /// Sees deployments from this process. Needs the tokio runtime that it is called on; what would block it has threads of its own.
@@ -133,9 +134,11 @@ impl Vantage for Here {
     }
 
     fn sample(&self, targets: SampleTargets, window: Range<Moment>) -> Result<Box<dyn SamplerHandle>, SamplingError> {
-        let sampler = Sampler::start(targets, self.instant(window.start), self.instant(window.end));
-        let sampler = sampler.map_err(|error| SamplingError(error.to_string()))?;
-        Ok(Box::new(SamplerHere(sampler)))
+        let failed = |error: std::io::Error| SamplingError(error.to_string());
+        let window = self.instant(window.start)..self.instant(window.end);
+        let inside = InsideWatch::start(&targets, window.clone()).map_err(failed)?;
+        let sampler = Sampler::start(targets, window.start, window.end).map_err(failed)?;
+        Ok(Box::new(SamplerHere { sampler, inside }))
     }
 }
 
@@ -181,18 +184,30 @@ impl LoadHandle for LoadHere {
     }
 }
 
-struct SamplerHere(Sampler);
+struct SamplerHere {
+    sampler: Sampler,
+    /// What samples the stacks of PHP, where they are.
+    inside: Option<InsideWatch>,
+}
 
 impl SamplerHandle for SamplerHere {
     fn queue(&self) -> Option<u64> {
-        self.0.queue()
+        self.sampler.queue()
     }
 
     fn cut(self: Box<Self>) -> Fut<'static, Sampling> {
-        Box::pin(async move { self.0.cut() })
+        Box::pin(async move {
+            let Self { sampler, inside } = *self;
+            let inside = inside.map(InsideWatch::cut).map(Box::new);
+            Sampling { inside, ..sampler.cut() }
+        })
     }
 
     fn finish(self: Box<Self>) -> Fut<'static, Sampling> {
-        Box::pin(async move { self.0.finish() })
+        Box::pin(async move {
+            let Self { sampler, inside } = *self;
+            let inside = inside.map(InsideWatch::finish).map(Box::new);
+            Sampling { inside, ..sampler.finish() }
+        })
     }
 }

@@ -4,6 +4,7 @@
 //! runs on threads of this process, and counters are read from the kernel that both share.
 
 mod here;
+mod inside_watch;
 mod latency_relay;
 
 pub use here::Here;

@@ -54,6 +54,7 @@ async fn see(vantage: &dyn Vantage, running: &dyn Running) -> Seen {
     let answer = vantage.exchange(&call(front)).await;
     let mut load = vantage.load(order(front, "open:50")).unwrap();
     let targets = SampleTargets {
+        inside: None,
         cpus: stampede_core::Limit::Unlimited,
         meters: running.meters(),
         listeners: Vec::new(),

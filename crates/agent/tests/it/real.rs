@@ -22,6 +22,7 @@ async fn a_load_by_an_agent_sends_what_the_server_counts() {
     (order.spec.warm_up, order.spec.duration) = (Duration::from_millis(200), Duration::from_secs(1));
     let mut load = vantage.load(order).unwrap();
     let targets = SampleTargets {
+        inside: None,
         cpus: stampede_core::Limit::Unlimited,
         meters: Vec::new(),
         listeners: Vec::new(),

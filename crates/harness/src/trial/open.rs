@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Limit, Outcome, Protocol, ReadyBy, Trial};
 use stampede_seam::{
-    LoadExchange, LoadOrder, LoadSpec, Moment, Pause, Platform, Running, Scenario, Template, TurnSpan,
+    InsideTargets, LoadExchange, LoadOrder, LoadSpec, Moment, Pause, Platform, Running, Scenario, Template, TurnSpan,
 };
 
 use super::judge::{explain, judge, unlaunched, with_fixes};
@@ -13,7 +13,7 @@ use crate::audit::StepAnswers;
 use crate::context::{Place, Timing, TrialContext};
 use crate::early_stop::Watch;
 use crate::event::{Event, Phase, Sink, SinkError};
-use crate::measure::{MeasureError, Measured, measure};
+use crate::measure::{MeasureError, Measured, SampleOrder, measure};
 use crate::prepare::Prepared;
 use crate::ready::Front;
 use crate::turns::{Alternating, Pace, TurnEnd};
@@ -160,7 +160,10 @@ impl<'a> OpenTrial<'a> {
     /// Only when a sink does not take an event.
     pub(crate) async fn turn(&mut self, (turn, of): (u32, u32), sink: &mut dyn Sink) -> Result<TurnEnd, SinkError> {
         let Some(turns) = &mut self.turns else { return Ok(TurnEnd::Held) };
-        let sampled = self.context.sampled.then_some(self.answering.enforced.cpus);
+        let per_second = self.context.inside.filter(|_| InsideTargets::is_sampled(u64::from(turn) - 1));
+        let inside = per_second.map(|per_second| InsideTargets { per_second, rests: false });
+        let cpus = self.answering.enforced.cpus;
+        let sampled = self.context.sampled.then_some(SampleOrder { cpus, inside });
         match turns.turn(self.running.as_ref(), sampled, sink).await {
             Ok(end) => Ok(end),
             Err(MeasureError::Failed(problem)) => {
@@ -207,7 +210,8 @@ impl<'a> OpenTrial<'a> {
         if self.failure.is_some() {
             return Ok(None);
         }
-        let sampled = self.context.sampled.then_some(self.answering.enforced.cpus);
+        let inside = self.context.inside.map(|per_second| InsideTargets { per_second, rests: true });
+        let sampled = self.context.sampled.then_some(SampleOrder { cpus: self.answering.enforced.cpus, inside });
         match measure(self.running.as_ref(), self.order(timing), sampled, watch, sink).await {
             Ok(measured) => {
                 self.note(&measured);

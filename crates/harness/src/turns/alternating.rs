@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use stampede_core::{Counts, Cpus, Gauge, Limit, ResourceUse, Sampling, SeriesSource, Turn};
+use stampede_core::{Counts, Gauge, ResourceUse, Sampling, SeriesSource, Turn};
 use stampede_seam::{LoadError, LoadHandle, LoadOrder, LoadOutcome, Moment, Running, TurnSpan};
 
 use crate::event::Sink;
-use crate::measure::{self, Beside, MeasureError, Measured, Part};
+use crate::measure::{self, Beside, MeasureError, Measured, Part, SampleOrder};
 use crate::seconds::Seconds;
 use crate::turns::guard::Guard;
 
@@ -45,7 +45,7 @@ impl Alternating {
     pub(crate) async fn turn(
         &mut self,
         running: &dyn Running,
-        sampled: Option<Limit<Cpus>>,
+        sampled: Option<SampleOrder>,
         sink: &mut dyn Sink,
     ) -> Result<TurnEnd, MeasureError> {
         let Some(span) = self.spans.get(self.seen.len()) else { return Ok(TurnEnd::Held) };

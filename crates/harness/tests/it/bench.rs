@@ -76,6 +76,7 @@ impl Bench {
             failures: self.failures,
             backend: Backend::Epoll,
             sampled: self.sampled,
+            inside: None,
             yard_stick: self.yard_stick.as_ref(),
             stop: &self.stop,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::{
     PhpFrame, PhpFunction, PhpStack, PhpWait, SampleCounts, SampledProcess, SamplingSummary, StackProfile, StackSample,
-    ThreadState, TimeSpent, WaitTarget, write_folded,
+    ThreadState, TimeSpent, WaitTarget, folded, recorded,
 };
 
 fn function(class: Option<&str>, name: Option<&str>, file: Option<&str>, first_line: u32) -> PhpFrame {
@@ -71,9 +71,7 @@ fn a_terminal_shows_functions_waits_and_requests() {
 
 #[test]
 fn folded_stacks_weigh_what_the_scheduler_counted() {
-    let mut text = Vec::new();
-    write_folded(&profile(), &mut text).expect("memory can be written");
-    insta::assert_snapshot!(String::from_utf8_lossy(&text));
+    insta::assert_snapshot!(folded(&recorded(&profile(), None, &[])));
 }
 
 #[test]

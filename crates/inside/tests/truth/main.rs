@@ -12,7 +12,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use stampede_inside::{StackProfile, StackSampler, TimeShare, WaitTarget};
+use stampede_inside::{StackProfile, StackSampler, TimeShare, WaitTarget, folded, recorded};
 
 use driven::{Driven, drive};
 use servers::{Server, command, is_there};
@@ -62,9 +62,7 @@ fn assert_loops(server: &str, driven: &Driven) {
 }
 
 fn lines_of(profile: &StackProfile) -> String {
-    let mut text = Vec::new();
-    stampede_inside::write_folded(profile, &mut text).expect("memory can be written");
-    String::from_utf8(text).expect("folded stacks are UTF-8")
+    folded(&recorded(profile, None, &[]))
 }
 
 #[test]

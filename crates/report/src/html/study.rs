@@ -12,7 +12,7 @@ use crate::digest::{Digest, FindingGroup, Uncounted};
 use crate::dots::{self, Dots};
 use crate::quantity::{count, in_tables, percent, ratio};
 use crate::steps::each_kind;
-use crate::{StudyView, open_part, trust};
+use crate::{StudyView, inside, open_part, trust};
 
 /// The metrics of the table of all trials.
 const TRIAL_METRICS: [&str; 8] = [
@@ -57,6 +57,8 @@ pub(super) struct StudyPage {
     verdicts: Vec<String>,
     /// What followed at a share of its throughput.
     open_part: Vec<HeadBlock>,
+    /// Where PHP's time went.
+    inside: Vec<HeadBlock>,
     pairs: Table,
     findings: Vec<FoundGroup>,
     latencies: Option<Table>,
@@ -141,6 +143,7 @@ impl StudyPage {
             floor: trust::floor(view),
             verdicts: digest.verdicts.clone(),
             open_part: HeadBlock::all(open_part::blocks(view)),
+            inside: HeadBlock::all(inside::blocks(view)),
             pairs: pairs(view),
             findings: digest.findings.iter().map(|group| FoundGroup::of(view, group)).collect(),
             latencies: latencies(view),

@@ -316,7 +316,7 @@ fn sampling() -> Sampling {
         }
         series
     });
-    Sampling { series: series.into(), cpu: Duration::from_millis(21), queries: Vec::new() }
+    Sampling { series: series.into(), cpu: Duration::from_millis(21), queries: Vec::new(), inside: None }
 }
 
 /// The same with pilots, a noise floor, a yard-stick that one block disturbed, and an interruption.
@@ -495,5 +495,5 @@ fn second_by_second(block: u32, number: u64) -> Sampling {
         (0..=60).for_each(|tick| series.push(Duration::from_millis(tick * 1_000), &figures(tick, at(tick))));
         series
     });
-    Sampling { series: series.into(), cpu: Duration::from_millis(21), queries: Vec::new() }
+    Sampling { series: series.into(), cpu: Duration::from_millis(21), queries: Vec::new(), inside: None }
 }

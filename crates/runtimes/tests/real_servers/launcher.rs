@@ -140,6 +140,7 @@ impl Server {
             })
         });
         SampleTargets {
+            inside: None,
             cpus: Limit::Unlimited,
             meters: Vec::new(),
             listeners: self.endpoints.clone(),

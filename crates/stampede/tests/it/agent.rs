@@ -109,8 +109,13 @@ async fn it_sees_what_this_process_sees() {
 
     let before = server.requests();
     let mut load = far.load(order(&server, "open:200", Duration::from_secs(1))).unwrap();
-    let targets =
-        SampleTargets { cpus: stampede_core::Limit::Unlimited, meters: vec![], listeners: vec![], statuses: vec![] };
+    let targets = SampleTargets {
+        cpus: stampede_core::Limit::Unlimited,
+        meters: vec![],
+        listeners: vec![],
+        statuses: vec![],
+        inside: None,
+    };
     let sampler = far.sample(targets, load.window()).unwrap();
     answers(&far, load.as_mut()).await;
     let result = load.finish().await.unwrap().result;

@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use stampede_core::{
     AddressId, AuditRecord, AuditTold, Autoloader, BlockOrder, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport,
     ClientLink, Counts, CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, ErrorModel, Fallback, Floor, GatewayUse,
-    Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits, LinkUse, Load,
-    LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen,
-    ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series,
-    SeriesSource, ServedAnswer, Service, ServiceKind, Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology,
-    Trial, Tuning, Turn, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
+    Gauge, GeneratorUse, Groundwork, InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState,
+    InsideTarget, InsideTimes, InsideWait, InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits, LinkUse,
+    Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot,
+    QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService,
+    Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, Site, SloSecond, StepRecord, Study, StudyId,
+    StudyKind, Topology, Trial, Tuning, Turn, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -59,6 +60,10 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
                 fix: None,
             }],
             generators: Vec::new(),
+            peaks: BTreeMap::from([(CaseId::new("go"), Bytes(9 << 20))]),
+            order_why: Some("two cases that fit".to_owned()),
+            window_why: Some("starts are short".to_owned()),
+            up_together: Some(2),
         },
         order: BlockOrder::Turns,
         resumed_at: Vec::new(),
@@ -202,7 +207,12 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
                 censored: Censored { count: 15, least: Some(Duration::from_micros(77)) },
                 lateness,
             }),
-            sampling: Some(Sampling { series: series(), cpu: Duration::from_micros(1_234), queries: queries() }),
+            sampling: Some(Sampling {
+                series: series(),
+                cpu: Duration::from_micros(1_234),
+                queries: queries(),
+                inside: Some(Box::new(inside())),
+            }),
             seconds: vec![SloSecond { ended: 5, beyond: vec![0, 1] }, SloSecond { ended: 3, beyond: vec![3, 0] }],
             turns: vec![Turn {
                 at: Duration::from_millis(1_230),
@@ -282,6 +292,33 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             usage: InstanceUsage { busy_seconds: 0.1, kept_idle_seconds: 0.2, lived_seconds: 0.3, requests: 9.0 },
             gateway: GatewayUse { cpu: Duration::from_micros(17), requests: 13, ..GatewayUse::default() },
         }),
+    }
+}
+
+fn inside() -> InsideRecord {
+    let wait = InsideWait {
+        call: Some("flock".to_owned()),
+        kernel: None,
+        target: Some(InsideTarget::File("/tmp/sess_\u{fffd}<b>".to_owned())),
+    };
+    let stack = |frames: &[u32], state, samples| InsideStack {
+        frames: frames.to_vec(),
+        line: Some(7),
+        state,
+        request: Some("/users".to_owned()),
+        samples,
+    };
+    let second = Duration::from_secs(1);
+    InsideRecord {
+        functions: vec![
+            InsideFunction { file: Some("/app/index.php".to_owned()), ..InsideFunction::default() },
+            InsideFunction { name: Some("session_start".to_owned()), ..InsideFunction::default() },
+        ],
+        stacks: vec![stack(&[0], InsideState::Running, 9), stack(&[0, 1], InsideState::Waiting(wait), 4)],
+        spent: InsideTimes { running: second, ready: Duration::ZERO, waiting: second * 3, waits: 40 },
+        effort: InsideEffort { taken: 13, torn: 1, moved: 2, skipped: 0, cpu: Duration::from_millis(3) },
+        sampled: vec![Duration::ZERO..second],
+        problems: vec!["no PHP".to_owned()],
     }
 }
 

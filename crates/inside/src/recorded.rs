@@ -1,0 +1,89 @@
+//! A profile as a record: plain values that are kept with a study.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use stampede_core::{
+    InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideTimes, InsideWait,
+};
+
+use crate::function::PhpFunction;
+use crate::profile::StackProfile;
+use crate::sampler::{SampleCounts, StackSampler};
+use crate::scheduler::TimeSpent;
+use crate::stack::PhpStack;
+use crate::wait::{PhpWait, ThreadState, WaitTarget};
+
+/// Stands for the outer functions of a stack that is too deep to be read whole.
+const CUT: &str = "(cut)";
+
+/// A profile that was weighed, as a record of how it was sampled. A connection to one of its `own` addresses leads a deployment to
+/// itself.
+pub fn recorded(profile: &StackProfile, sampler: Option<&StackSampler>, own: &[String]) -> InsideRecord {
+    let mut functions = Vec::new();
+    let mut places: HashMap<Arc<PhpFunction>, u32> = HashMap::new();
+    let mut place = |function: &Arc<PhpFunction>| {
+        *places.entry(Arc::clone(function)).or_insert_with(|| {
+            functions.push(function_record(function));
+            functions.len() as u32 - 1
+        })
+    };
+    let cut = Arc::new(PhpFunction { class: None, name: Some(CUT.into()), file: None, first_line: 0 });
+    let stacks = profile.counted().map(|(PhpStack { frames, is_cut }, state, request, samples)| InsideStack {
+        frames: is_cut
+            .then_some(&cut)
+            .into_iter()
+            .chain(frames.iter().rev().map(|frame| &frame.function))
+            .map(&mut place)
+            .collect(),
+        line: frames.iter().find(|frame| frame.function.file.is_some()).and_then(|frame| frame.line),
+        state: state_record(state, own),
+        request: request.map(|path| path.to_string()),
+        samples,
+    });
+    let stacks = stacks.collect();
+    let TimeSpent { running, ready, waiting } = profile.spent();
+    let SampleCounts { taken, torn, moved, ended: _, skipped } = sampler.map(StackSampler::counts).unwrap_or_default();
+    let mut record = InsideRecord {
+        functions,
+        stacks,
+        spent: InsideTimes { running, ready, waiting, waits: sampler.map_or(0, StackSampler::waits) },
+        effort: InsideEffort { taken, torn, moved, skipped, ..InsideEffort::default() },
+        sampled: Vec::new(),
+        problems: sampler.into_iter().flat_map(StackSampler::problems).map(|error| error.problem.to_string()).collect(),
+    };
+    record.problems.sort();
+    record.problems.dedup();
+    record.settle();
+    record
+}
+
+fn function_record(PhpFunction { class, name, file, first_line }: &PhpFunction) -> InsideFunction {
+    let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+    InsideFunction { class: text(class), name: text(name), file: text(file), first_line: *first_line }
+}
+
+fn state_record(state: &ThreadState, own: &[String]) -> InsideState {
+    match state {
+        ThreadState::Running => InsideState::Running,
+        ThreadState::Ready => InsideState::Ready,
+        ThreadState::Waiting(wait) => {
+            let PhpWait { call, kernel, target } = &**wait;
+            let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+            let target = target.as_ref().map(|target| target_record(target, own));
+            InsideState::Waiting(InsideWait { call: text(call), kernel: text(kernel), target })
+        }
+    }
+}
+
+fn target_record(target: &WaitTarget, own: &[String]) -> InsideTarget {
+    match target {
+        WaitTarget::File(path) => InsideTarget::File(path.to_string()),
+        WaitTarget::Peer(peer) if own.iter().any(|own| own.as_str() == &**peer) => {
+            InsideTarget::Itself(peer.to_string())
+        }
+        WaitTarget::Peer(peer) => InsideTarget::Peer(peer.to_string()),
+        WaitTarget::Listener(address) => InsideTarget::Listener(address.to_string()),
+        WaitTarget::Pipe => InsideTarget::Pipe,
+    }
+}
