@@ -60,7 +60,7 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
                 fix: None,
             }],
             generators: Vec::new(),
-            peaks: BTreeMap::from([(CaseId::new("go"), Bytes(9 << 20))]),
+            peaks: BTreeMap::from([(CaseId::new("go"), Bytes::new(9 << 20))]),
             order_why: Some("two cases that fit".to_owned()),
             window_why: Some("starts are short".to_owned()),
             up_together: Some(2),
