@@ -33,9 +33,7 @@ pub(super) fn read_traffic(flags: &ForecastFlags, mistakes: &mut Gathered) -> Op
             trace_of(path, times).map(|traffic| AskedTraffic { told: format!("trace {}", path.display()), traffic })
         }
         (Some(text), None) => load_of(text, times, round_trip),
-        (None, None) => {
-            Err(Mistakes::one("--load", "is missing: what comes?", "add --load open:poisson:200, or --trace FILE"))
-        }
+        (None, None) => Err(Mistakes::one("--load", "is missing", "add --load open:poisson:200, or --trace FILE")),
     };
     let is_closed = |asked: &AskedTraffic| matches!(asked.traffic, Traffic::Closed { .. });
     if client_rtt.is_some() && read.as_ref().is_ok_and(|asked| !is_closed(asked)) {

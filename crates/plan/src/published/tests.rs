@@ -1,6 +1,7 @@
 use stampede_core::{ClaimTest, Failures};
 
 use super::*;
+use crate::scale::InstancesAsked;
 
 /// A catalogue without anything: rows then keep the mistakes that their workloads are.
 struct Empty;
@@ -264,12 +265,15 @@ fn instances_of_a_row_that_are_not_said_are_those_of_its_table() {
             "case: {load: 'closed:50', concurrency: 10, max_instances: 3, total_cpus: 2,",
         )
         .replace("case: {set: {pm.max_children: 4}}", "case: {concurrency: 1, min_instances: 1}");
-    let plan = read(&text, |_| ()).unwrap();
-    let given = |row: &PlannedRow| {
-        let Scaling { service, total_cpus, .. } = row.scaling.unwrap();
-        (service.concurrency, service.min_instances, service.max_instances, total_cpus)
+    let scaled = |text: &str| -> Vec<Option<ScaledRow>> {
+        let known = known(text);
+        let (file, _) = PublishedFile::read(&known[0]).unwrap();
+        let table = &file.tables[0];
+        table.rows.iter().map(|row| row.case.clone().over(&table.case).scaled()).collect()
     };
-    let [first, _, third] = &plan.tables[0].rows[..] else { panic!("{:?}", plan.tables[0].rows) };
-    assert_eq!([given(first), given(third)], [(10, 0, 3, Some(2)), (1, 1, 3, Some(2))]);
-    assert!(read(GOOD, |_| ()).unwrap().tables[0].rows.iter().all(|row| row.scaling.is_none()));
+    let rows = scaled(&text);
+    let instances = |least| InstancesAsked { least, most: Some(3), total_cpus: Some(2) };
+    assert_eq!(rows[0], Some(ScaledRow { concurrency: 10, instances: instances(0) }));
+    assert_eq!(rows[2], Some(ScaledRow { concurrency: 1, instances: instances(1) }));
+    assert!(scaled(GOOD).iter().all(Option::is_none));
 }
