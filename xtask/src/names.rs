@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::files::tracked;
 
 /// Names that still stand for several things. None is added, and one that stands for one thing is taken out.
-const SEVERAL: [&str; 27] = [
+const SEVERAL: [&str; 26] = [
     "Calibration",
     "Cause",
     "ChangeError",

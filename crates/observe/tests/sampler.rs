@@ -106,7 +106,8 @@ fn a_small_deployment_is_asked_less_often_and_a_late_answer_has_its_own_time() {
     });
     // Two units of 0.25 CPUs: one question every 400 ms to each.
     let cpus = Limit::AtMost(Cpus::from_millis(250));
-    let targets = SampleTargets { cpus, meters: Vec::new(), listeners: Vec::new(), statuses: vec![quick, late] };
+    let targets =
+        SampleTargets { cpus, meters: Vec::new(), listeners: Vec::new(), statuses: vec![quick, late], inside: None };
     let opens = Instant::now() + Duration::from_millis(300);
     let sampling = Sampler::start(targets, opens, opens + WINDOW).unwrap().finish();
     let unit = |name: &str| {
