@@ -3,35 +3,31 @@
 //! Names are only ever added (`schema` says which set). Units are in the names, what is absent is `null`, and figures are
 //! rounded no further than they are sure: latencies to nanoseconds, derived figures to six digits.
 
-use std::borrow::Cow;
+mod trial;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stampede_analysis::{CaseSummary, TurnScatter, metric, percentile};
+use stampede_analysis::{CaseSummary, TurnScatter, percentile};
 use stampede_core::{
-    Arrivals, Autoloader, BlockOrder, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass,
-    Estimate, Finding, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild,
-    PhpReadBack, Revision, Rounds, Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict,
-    VerdictWord, WarmUp,
+    Arrivals, Autoloader, BlockOrder, Case, CgroupSupport, Counts, CpuLayout, EnforcedLimits, Estimate, Finding,
+    Latencies, Limit, Limits, Load, Machine, Origin, PhpBuild, Revision, Rounds, Severity, Slo, Study, StudyKind,
+    Trial, Verdict, VerdictWord, WarmUp,
 };
 
+use self::trial::WireTrial;
 use crate::StudyView;
-use crate::audits::WireAudit;
 use crate::format::Format;
 use crate::inside::WireInside;
 use crate::open_part::WireOpenPart;
 use crate::places;
 use crate::recommendation::json::{WireLeftOut, WireRecommendation};
-use crate::sampling_json::{WireActivity, WireLoadSeconds, WireSampling};
-use crate::scale_figures::{
-    ScaleFigures, WireBill, WireColdStarts, WireGateway, WireInstances, WireQueue, WireService,
-};
-use crate::steps::WireStep;
-use crate::topology::{WireLink, WirePart, WireTopology};
+use crate::sampling_json::WireActivity;
+use crate::topology::WireTopology;
 use crate::trust_json::{WireNoiseFloor, WireWarmUp, WireYardStick};
-use crate::turns_json::{WireTurn, WireTurnScatter, WireWindowsFrom};
+use crate::turns_json::{WireTurnScatter, WireWindowsFrom};
 use crate::why;
 use crate::why_json::WireExplanation;
 
@@ -428,181 +424,6 @@ impl WireLoad {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct WireTrial<'a> {
-    block: u32,
-    position: u32,
-    started_at: String,
-    outcome: &'static str,
-    reason: Option<Cow<'a, str>>,
-    enforced: Option<WireEnforced>,
-    ready: Option<WireReady>,
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    php: Option<PhpReadBack>,
-    answers: Vec<WireAnswer<'a>>,
-    requests: Option<WireCounts>,
-    warm_up_requests: Option<WireCounts>,
-    reconnects: Option<u64>,
-    window_s: Option<f64>,
-    throughput_rps: Option<f64>,
-    service_us: Option<WireLatencies>,
-    response_us: Option<WireLatencies>,
-    status: BTreeMap<u16, u64>,
-    #[schemars(with = "BTreeMap<String, u64>")]
-    errors: BTreeMap<ErrorClass, u64>,
-    bytes_sent: Option<u64>,
-    bytes_received: Option<u64>,
-    cpu_between_s: Option<f64>,
-    cpu_seconds: Option<f64>,
-    cpu_us_per_request: Option<f64>,
-    requests_per_cpu_second: Option<f64>,
-    memory_peak_bytes: Option<u64>,
-    cache_peak_bytes: Option<u64>,
-    oom_kills: Option<u64>,
-    throttled_periods: Option<u64>,
-    periods: Option<u64>,
-    throttled_seconds: Option<f64>,
-    generator: Option<WireGenerator>,
-    sending: Option<WireSending<'a>>,
-    sampling: Option<WireSampling>,
-    load_seconds: Option<WireLoadSeconds>,
-    /// The turns that the window was cut into.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    turns: Vec<WireTurn>,
-    stops: Vec<WireStop<'a>>,
-    parts: Vec<WirePart<'a>>,
-    client_link: Option<WireLink>,
-    steps: Vec<WireStep<'a>>,
-    audits: Vec<WireAudit<'a>>,
-    /// What follows is that of trials of autoscaled services alone; the page draws the instances.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    service: Option<WireService<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instances: Option<WireInstances>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    cold_starts: Option<WireColdStarts>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    queue: Option<WireQueue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    rejected: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    rps_per_vcpu: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    bill: Option<WireBill>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    gateway: Option<WireGateway>,
-}
-
-impl<'a> WireTrial<'a> {
-    fn of(trial: &'a Trial, case: &Case) -> Self {
-        let Trial {
-            case: _,
-            block,
-            position,
-            started_at,
-            outcome,
-            enforced,
-            ready,
-            php,
-            answers,
-            measurement,
-            stops,
-            parts,
-            link,
-            audits,
-            scale,
-        } = trial;
-        let (outcome, reason) = match outcome {
-            Outcome::Measured => ("measured", None),
-            Outcome::Invalid(reason) => ("invalid", Some(places::without_runs(reason))),
-            Outcome::Failed(reason) => ("failed", Some(places::without_runs(reason))),
-        };
-        let measured = measurement.as_ref();
-        let resources = measured.and_then(|measured| measured.resources.as_ref());
-        let derived = |key| Some(rounded((metric(key)?.reader)(trial)?));
-        let record = scale.as_ref();
-        let scaled = record.zip(measured).map(|(record, measured)| ScaleFigures::of(record, measured, case));
-        let figures = scaled.as_ref();
-        Self {
-            block: *block,
-            position: *position,
-            started_at: started_at.to_string(),
-            outcome,
-            reason,
-            enforced: enforced.as_ref().map(WireEnforced::of),
-            ready: ready.map(|ready| WireReady { took_s: ready.took.as_secs_f64(), attempts: ready.attempts }),
-            php: php.as_ref().map(places::read_back),
-            answers: answers.iter().map(WireAnswer::of).collect(),
-            requests: measured.map(|measured| WireCounts::of(&measured.requests)),
-            warm_up_requests: measured.map(|measured| WireCounts::of(&measured.warm_up)),
-            reconnects: measured.map(|measured| measured.reconnects),
-            window_s: measured.map(|measured| measured.window.as_secs_f64()),
-            throughput_rps: derived("throughput_rps"),
-            service_us: measured.map(|measured| WireLatencies::of(&measured.service)),
-            response_us: measured.map(|measured| WireLatencies::of(&measured.response)),
-            status: measured.map_or_else(BTreeMap::new, |measured| measured.status.clone()),
-            errors: measured.map_or_else(BTreeMap::new, |measured| measured.errors.clone()),
-            bytes_sent: measured.map(|measured| measured.bytes_sent),
-            bytes_received: measured.map(|measured| measured.bytes_received),
-            cpu_between_s: resources.map(|resources| resources.between.as_secs_f64()),
-            cpu_seconds: resources.map(|resources| resources.cpu.as_secs_f64()),
-            cpu_us_per_request: derived("cpu_us_per_request"),
-            requests_per_cpu_second: derived("requests_per_cpu_second"),
-            memory_peak_bytes: resources.map(|resources| resources.memory_peak),
-            cache_peak_bytes: resources.map(|resources| resources.cache_peak),
-            oom_kills: resources.map(|resources| resources.oom_kills),
-            throttled_periods: resources.map(|resources| resources.throttled_periods),
-            periods: resources.map(|resources| resources.periods),
-            throttled_seconds: resources.map(|resources| resources.throttled.as_secs_f64()),
-            generator: measured.map(WireGenerator::of),
-            sending: measured.and_then(|measured| measured.sending.as_ref()).map(WireSending::of),
-            sampling: measured.and_then(|measured| measured.sampling.as_ref()).map(WireSampling::of),
-            load_seconds: measured.and_then(|measured| WireLoadSeconds::of(&measured.load_seconds)),
-            turns: measured.map_or_else(Vec::new, |measured| measured.turns.iter().map(WireTurn::of).collect()),
-            stops: stops.iter().map(WireStop::of).collect(),
-            parts: parts.iter().map(WirePart::of).collect(),
-            client_link: link.as_ref().map(WireLink::of),
-            steps: measured.map_or_else(Vec::new, |measured| measured.steps.iter().map(WireStep::of).collect()),
-            audits: audits.iter().map(WireAudit::of).collect(),
-            service: record.map(WireService::of),
-            instances: record.zip(figures).map(|(record, figures)| WireInstances::of(record, figures)),
-            cold_starts: figures.map(WireColdStarts::of),
-            queue: record.map(WireQueue::of),
-            rejected: figures.map(|figures| figures.rejected),
-            rps_per_vcpu: figures.and_then(|figures| figures.rps_per_vcpu),
-            bill: figures.and_then(WireBill::of),
-            gateway: record.zip(figures).map(|(record, figures)| WireGateway::of(record, figures)),
-        }
-    }
-}
-
-#[derive(Serialize, JsonSchema)]
-struct WireReady {
-    took_s: f64,
-    attempts: u32,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct WireAnswer<'a> {
-    exchange: &'a str,
-    status: u16,
-    body_bytes: u64,
-}
-
-impl<'a> WireAnswer<'a> {
-    fn of(answer: &'a ServedAnswer) -> Self {
-        let ServedAnswer { exchange, status, body_bytes } = answer;
-        Self { exchange, status: *status, body_bytes: *body_bytes }
-    }
-}
-
-#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireCounts {
     sent: u64,
     ok: u64,
@@ -650,64 +471,6 @@ impl WireLatencies {
             p999: quantile(0.999),
             max: any.then(|| micros(latencies.max())),
         }
-    }
-}
-
-#[derive(Serialize, JsonSchema)]
-struct WireGenerator {
-    threads: u32,
-    cpu_seconds: f64,
-    cpu_us_per_request: Option<f64>,
-}
-
-impl WireGenerator {
-    fn of(measured: &Measurement) -> Self {
-        let GeneratorUse { threads, cpu } = measured.generator;
-        let answered = measured.requests.ok + measured.requests.failed;
-        Self {
-            threads,
-            cpu_seconds: cpu.as_secs_f64(),
-            cpu_us_per_request: (answered > 0).then(|| rounded(cpu.as_secs_f64() * 1e6 / answered as f64)),
-        }
-    }
-}
-
-/// How the generator sent. Response times from `lower_bound_from_us` on are lower bounds, since censored requests are in them
-/// at their age.
-#[derive(Serialize, JsonSchema)]
-struct WireSending<'a> {
-    backend: &'a str,
-    unsent: u64,
-    censored: u64,
-    lower_bound_from_us: Option<f64>,
-    lateness_us: WireLatencies,
-}
-
-impl<'a> WireSending<'a> {
-    fn of(sending: &'a Sending) -> Self {
-        let Sending { backend, unsent, censored: Censored { count, least }, lateness } = sending;
-        Self {
-            backend,
-            unsent: *unsent,
-            censored: *count,
-            lower_bound_from_us: least.map(|least| rounded(least.as_nanos() as f64 / 1e3)),
-            lateness_us: WireLatencies::of(lateness),
-        }
-    }
-}
-
-#[derive(Serialize, JsonSchema)]
-struct WireStop<'a> {
-    unit: &'a str,
-    took_s: f64,
-    killed: bool,
-    how: &'a str,
-}
-
-impl<'a> WireStop<'a> {
-    fn of(stop: &'a UnitStop) -> Self {
-        let UnitStop { unit, took, killed, how } = stop;
-        Self { unit: unit.as_str(), took_s: took.as_secs_f64(), killed: *killed, how }
     }
 }
 
