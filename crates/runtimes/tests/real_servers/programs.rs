@@ -106,7 +106,9 @@ const BEFORE_SERVERS: [&str; 4] = ["curl", "sockets", "pdo", "mysqlnd"];
 /// Extensions with those that servers may need before them, as far as they are there.
 fn with_what_servers_need(build: &PhpBuild, wanted: &[String]) -> Vec<PhpModule> {
     let there = BEFORE_SERVERS.into_iter().filter(|name| build.loadable.iter().any(|loadable| loadable == name));
-    let names: Vec<&str> = there.chain(wanted.iter().map(String::as_str)).chain(["swoole"]).collect();
+    // The opcode cache is loaded beside these, in a way of its own.
+    let others = wanted.iter().map(String::as_str).filter(|name| *name != "opcache");
+    let names: Vec<&str> = there.chain(others).chain(["swoole"]).collect();
     let ordered = php_extension::in_order(&names, |name| build.has_built_in(name));
     ordered.into_iter().map(PhpModule::named).collect()
 }
