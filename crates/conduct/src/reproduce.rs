@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_core::{CaseId, CpuLayout, Load, Rounds, StudyKind, with_causes};
 use stampede_harness::{Copies, Missing, Prepared, Stop, TrialContext};
-use stampede_plan::{ComparePlan, OrderChoice, PlannedRow, PlannedTable, ReproducePlan};
+use stampede_plan::{ComparePlan, PlannedRow, PlannedTable, ReproducePlan};
 use stampede_runtimes::Topologies;
 use stampede_scale::Scaling;
 use stampede_seam::Backend;
@@ -192,7 +192,6 @@ impl<'a> Experiment<'a> {
         study.cases = table.prepared.iter().map(|prepared| prepared.case.clone()).collect();
         // Instances come and go by themselves.
         if table.prepared.iter().all(|prepared| prepared.scaling.is_none()) {
-            let of_row = ComparePlan { order: OrderChoice::Auto, ..of_row.clone() };
             block_order::settle(&mut study, &of_row, site.bench().host.size().memory)?;
         }
         let context = TrialContext {

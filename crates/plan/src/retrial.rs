@@ -4,7 +4,7 @@ use std::env;
 use std::path::Path;
 
 use clap::Args;
-use stampede_core::{App, Candidate, Case, CaseId, DefaultsContext, Rounds, Study, Tuning, TuningProblem};
+use stampede_core::{App, BlockOrder, Candidate, Case, CaseId, DefaultsContext, Rounds, Study, Tuning, TuningProblem};
 
 use crate::block_order::OrderChoice;
 use crate::catalogue::Catalogue;
@@ -188,7 +188,11 @@ impl ComparePlan {
 fn under(plan: ComparePlan, case: &Case) -> ComparePlan {
     let (load, beside) = (case.load.clone(), case.beside.clone());
     let (limits, topology) = (case.limits, case.topology.clone());
-    ComparePlan { limits, topology, load, beside, order: OrderChoice::Auto, ..plan }
+    let order = match plan.order {
+        OrderChoice::Always(BlockOrder::Turns) => OrderChoice::Auto,
+        other => other,
+    };
+    ComparePlan { limits, topology, load, beside, order, ..plan }
 }
 
 fn of_case(candidate: &Candidate, case: &Case, ini: &[(&str, &str)]) -> Candidate {

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -26,7 +27,10 @@ pub(crate) async fn probe<S: AsRef<OsStr>>(
     let mut command = Command::new(program);
     command.args(args).env("LC_ALL", "C");
     let output = collect(command, LIMIT).await?;
-    Ok(String::from_utf8_lossy(&output.bytes).into_owned())
+    match output.status.signal() {
+        None => Ok(String::from_utf8_lossy(&output.bytes).into_owned()),
+        Some(signal) => Err(OutputError::Crashed(signal)),
+    }
 }
 
 /// Runs a program to its end. When it takes too long, or the future is dropped, it is killed with its process group.
@@ -69,6 +73,8 @@ impl Drop for GroupGuard {
 pub(crate) enum OutputError {
     #[error("it cannot be run")]
     Run(#[from] io::Error),
+    #[error("it crashes (signal {0})")]
+    Crashed(i32),
     #[error("it took longer than {} s", .0.as_secs())]
     TooLong(Duration),
 }

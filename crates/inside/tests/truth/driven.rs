@@ -17,12 +17,6 @@ pub(crate) struct Driven {
     pub(crate) lasted: Duration,
 }
 
-/// Goes on for so long.
-pub(crate) fn for_a(span: Duration) -> impl FnMut() -> bool {
-    let from = Instant::now();
-    move || from.elapsed() < span
-}
-
 /// Samples for as long as it is to go on, on a thread that alone runs before others.
 pub(crate) fn drive(pids: &[u32], goes_on: impl FnMut() -> bool + Send) -> Driven {
     thread::scope(|scope| scope.spawn(|| driven(pids, goes_on)).join().expect("it samples"))

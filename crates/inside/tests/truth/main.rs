@@ -23,6 +23,9 @@ fn span() -> Duration {
     Duration::from_secs_f64(seconds.unwrap_or(1.2))
 }
 
+/// What begins before the span and what ends after it must weigh little, also where others take most of the processor.
+const ROUNDS: u32 = 50;
+
 fn skip(test: &str, program: &str) -> bool {
     let is_missing = !is_there(program);
     if is_missing {
@@ -115,7 +118,7 @@ fn servers_without_threads_are_read_by_request() {
     for server in ["php -S", "php-fpm"] {
         let Some(server) = Server::start(server) else { continue };
         let mut load = server.load(&["/users?page=1", "/hello"]);
-        let driven = drive(&[server.pid()], driven::for_a(span()));
+        let driven = drive(&[server.pid()], load.for_a(span(), ROUNDS));
         load.stop();
         assert_loops(&server.name, &driven);
         let requests = driven.profile.requests();
@@ -134,7 +137,7 @@ fn threads_of_frankenphp_are_read() {
     for server in ["frankenphp", "frankenphp worker"] {
         let Some(server) = Server::start(server) else { continue };
         let mut load = server.load(&["/users?page=1", "/hello"]);
-        let driven = drive(&[server.pid()], driven::for_a(span()));
+        let driven = drive(&[server.pid()], load.for_a(span(), ROUNDS));
         load.stop();
         assert_loops(&server.name, &driven);
         assert!(lines_of(&driven.profile).contains("Truth\\Work::all;Truth\\six;[running]"));

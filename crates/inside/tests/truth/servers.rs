@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -125,9 +125,10 @@ impl Server {
     /// Sends requests of these paths one after the other, on a thread for each path so that they have an equal part.
     pub(crate) fn load(&self, paths: &[&str]) -> Load {
         let stop = Arc::new(AtomicBool::new(false));
+        let rounds = Arc::new(AtomicU32::new(0));
         let paths: Vec<_> = paths.iter().map(|path| (*path).to_owned()).collect();
         let (address, script, is_fast_cgi) = (self.address, self.script.clone(), self.is_fast_cgi);
-        let ends = Arc::clone(&stop);
+        let (ends, done) = (Arc::clone(&stop), Arc::clone(&rounds));
         let sender = thread::spawn(move || {
             while !ends.load(Ordering::Relaxed) {
                 for path in &paths {
@@ -137,9 +138,10 @@ impl Server {
                     let mut answer = Vec::new();
                     let _ = connection.write_all(&request).and_then(|()| connection.read_to_end(&mut answer));
                 }
+                done.fetch_add(1, Ordering::Relaxed);
             }
         });
-        Load { stop, sender: Some(sender) }
+        Load { stop, rounds, sender: Some(sender) }
     }
 }
 
@@ -182,10 +184,19 @@ fn fast_cgi(script: &Path, path: &str) -> Vec<u8> {
 /// Sends requests until it is stopped.
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
+    /// How often each path was asked for and answered.
+    rounds: Arc<AtomicU32>,
     sender: Option<JoinHandle<()>>,
 }
 
 impl Load {
+    /// Goes on for so long and until each path was asked for so often, but for ten seconds at most.
+    pub(crate) fn for_a(&self, span: Duration, rounds: u32) -> impl FnMut() -> bool + use<> {
+        let (from, done) = (Instant::now(), Arc::clone(&self.rounds));
+        let most = Duration::from_secs(10).max(span);
+        move || from.elapsed() < span || done.load(Ordering::Relaxed) < rounds && from.elapsed() < most
+    }
+
     pub(crate) fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(sender) = self.sender.take() {

@@ -12,7 +12,7 @@ use super::php_choice;
 use super::php_conf::{self, Conf};
 use super::php_setup::{Loader, Unloadable, needed, set_up};
 use super::program::{find, is_executable, search_folders};
-use crate::output::probe;
+use crate::output::{OutputError, probe};
 
 /// Where Apache's modules are: Debian, Fedora, and Apache's own installer.
 const MODULE_FOLDERS: [&str; 3] =
@@ -46,10 +46,10 @@ pub(crate) async fn detect(
         Some(choice) => php_choice::find(sapi, choice).await,
     };
     match found {
-        Ok(Installed { found, program }) => {
-            let conf = owners_conf(&program, sapi, wants.base).await;
-            finish(found, sapi, wants, conf, &Loader::Php(program), install).await
-        }
+        Ok(Installed { found, program }) => match owners_conf(&program, sapi, wants.base).await {
+            Ok(conf) => finish(found, sapi, wants, conf, &Loader::Php(program), install).await,
+            Err(what) => unusable(what),
+        },
         Err(what) => Availability::Missing { what, install: install.clone() },
     }
 }
@@ -80,14 +80,27 @@ impl Installed {
 }
 
 /// What the owner of a build has configured; nothing where nothing of it is taken, or the program does not tell.
-async fn owners_conf(program: &Path, sapi: PhpSapi, base: PhpBase) -> Conf {
+///
+/// # Errors
+///
+/// It starts without its owner's configuration alone.
+async fn owners_conf(program: &Path, sapi: PhpSapi, base: PhpBase) -> Result<Conf, String> {
     if base == PhpBase::default() {
-        return Conf::default();
+        return Ok(Conf::default());
     }
-    let (Ok(information), Ok(defaults)) = (probe(program, ["-i"]).await, probe(program, ["-n", "-i"]).await) else {
-        return Conf::default();
-    };
-    php_conf::read(&information, sapi, &defaults)
+    match (probe(program, ["-i"]).await, probe(program, ["-n", "-i"]).await) {
+        (Ok(information), Ok(defaults)) => Ok(php_conf::read(&information, sapi, &defaults)),
+        (Err(error @ OutputError::Crashed(_)), Ok(_)) => {
+            Err(format!("a PHP that starts as it is configured: {} -i: {error}", program.display()))
+        }
+        _ => Ok(Conf::default()),
+    }
+}
+
+/// A build that is there and does not start as its owner has it.
+fn unusable(what: String) -> Availability {
+    let page = "correct its configuration, or take nothing of it: extensions: minimal and ini: minimal in a plan";
+    Availability::Missing { what, install: Install { package: None, page: page.to_owned() } }
 }
 
 /// Checks that a build has all that a requirement names, and sets it up.
@@ -255,6 +268,20 @@ mod tests {
         let found = programs(&[folder.path().to_owned()], "php");
         let names: Vec<_> = found.iter().filter_map(|path| path.file_name()).collect();
         assert_eq!(names, ["php", "php8.10", "php8.2", "php8.1"]);
+    }
+
+    #[tokio::test]
+    async fn one_that_crashes_as_it_is_configured_is_named_where_its_configuration_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("php");
+        fs::write(&program, "#!/bin/sh\n[ \"$*\" = -i ] && kill -SEGV $$\nexit 0\n").unwrap();
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let conf = |base| owners_conf(&program, PhpSapi::Cli, base);
+        assert_eq!(conf(PhpBase::default()).await, Ok(Conf::default()));
+        let what = conf(PhpBase::OWNER).await.unwrap_err();
+        let expected =
+            format!("a PHP that starts as it is configured: {} -i: it crashes (signal 11)", program.display());
+        assert_eq!(what, expected);
     }
 
     #[test]

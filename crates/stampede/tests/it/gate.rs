@@ -57,7 +57,13 @@ fn what_is_no_side_is_told_before_anything_is_measured() {
         ),
         ("an option", repository.path(), vec!["git:--all", "."], 2, vec!["no revision of this git repository"]),
         ("nothing in a folder", path, vec!["one", "empty"], 2, vec!["holds no application"]),
-        ("one stored, one not", path, vec!["study:latest", "one"], 2, vec!["can only be compared with another stored study"]),
+        (
+            "one stored, one not",
+            path,
+            vec!["study:latest", "one"],
+            2,
+            vec!["can only be compared with another stored study"],
+        ),
         ("no such study", path, vec!["study:latest", "study:x"], 2, vec!["stud"]),
         (
             "flags for what is stored",

@@ -40,11 +40,11 @@ fn adds_up(told: &Value, names: &[&str]) {
     assert_eq!(count(&told["requests"]), sent, "{told}");
     assert_eq!(measured().map(|member| count(&member["requests"])).sum::<u64>(), sent, "{told}");
     for member in measured() {
-        for figure in
-            ["sent_rps", "cpu_seconds", "waited_seconds", "throttled_seconds", "paused_seconds", "began_us", "most_rps"]
-        {
+        for figure in ["sent_rps", "cpu_seconds", "waited_seconds", "throttled_seconds", "paused_seconds", "began_us"] {
             assert!(member[figure].is_number(), "{figure} {member}");
         }
+        // On a busy machine too few requests are answered to tell.
+        assert!(member["most_rps"].is_number() || member["most_rps"].is_null(), "{member}");
         assert!(
             member["lateness_us"]["p99"].is_number() && member["began_bound_us"].as_f64().unwrap() > 0.0,
             "{member}"
