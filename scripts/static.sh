@@ -33,9 +33,9 @@ build() { # architecture
     else
         local -x "CC_$name=${prefix}gcc" "AR_$name=${prefix}ar"
     fi
-    "${CARGO:-cargo}" build --release --locked --package stampede --bin stampede --target "$triple"
+    "${CARGO:-cargo}" build --profile dist --locked --package stampede --bin stampede --target "$triple"
 
-    built=$target/$triple/release/stampede
+    built=$target/$triple/dist/stampede
     out=$target/static/$1
     mkdir -p "$out"
     "${prefix}objcopy" --only-keep-debug "$built" "$out/stampede.debug"
