@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use stampede_core::InsideFunction;
+
 use crate::Offsets;
 use crate::memory::{MemoryPart, RemoteMemory, half_at, is_address, word_at};
 use crate::offsets::{
@@ -26,20 +28,16 @@ pub struct PhpFunction {
 }
 
 impl fmt::Display for PhpFunction {
-    /// `Class::name`, `name`, or the file; a closure with where it is written, since all have one name.
+    /// As its record.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.file.as_deref().unwrap_or("(no file)");
-        let Some(name) = &self.name else { return f.write_str(file) };
-        if let Some(class) = &self.class {
-            write!(f, "{class}::")?;
-        }
-        f.write_str(name)?;
-        // From 8.4 on closures are named with it by PHP.
-        if name.ends_with("{closure}") {
-            let file = file.rsplit('/').next().unwrap_or(file);
-            write!(f, " {file}:{}", self.first_line)?;
-        }
-        Ok(())
+        InsideFunction::from(self).fmt(f)
+    }
+}
+
+impl From<&PhpFunction> for InsideFunction {
+    fn from(PhpFunction { class, name, file, first_line }: &PhpFunction) -> Self {
+        let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        Self { class: text(class), name: text(name), file: text(file), first_line: *first_line }
     }
 }
 

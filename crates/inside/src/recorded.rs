@@ -3,16 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stampede_core::{
-    InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideTimes, InsideWait,
-};
+use stampede_core::{InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTimes};
 
 use crate::function::PhpFunction;
 use crate::profile::StackProfile;
 use crate::sampler::{SampleCounts, StackSampler};
 use crate::scheduler::TimeSpent;
 use crate::stack::PhpStack;
-use crate::wait::{PhpWait, ThreadState, WaitTarget};
+use crate::wait::ThreadState;
 
 /// Stands for the outer functions of a stack that is too deep to be read whole.
 const CUT: &str = "(cut)";
@@ -24,7 +22,7 @@ pub fn recorded(profile: &StackProfile, sampler: Option<&StackSampler>, own: &[S
     let mut places: HashMap<Arc<PhpFunction>, u32> = HashMap::new();
     let mut place = |function: &Arc<PhpFunction>| {
         *places.entry(Arc::clone(function)).or_insert_with(|| {
-            functions.push(function_record(function));
+            functions.push(InsideFunction::from(&**function));
             functions.len() as u32 - 1
         })
     };
@@ -58,32 +56,10 @@ pub fn recorded(profile: &StackProfile, sampler: Option<&StackSampler>, own: &[S
     record
 }
 
-fn function_record(PhpFunction { class, name, file, first_line }: &PhpFunction) -> InsideFunction {
-    let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
-    InsideFunction { class: text(class), name: text(name), file: text(file), first_line: *first_line }
-}
-
 fn state_record(state: &ThreadState, own: &[String]) -> InsideState {
     match state {
         ThreadState::Running => InsideState::Running,
         ThreadState::Ready => InsideState::Ready,
-        ThreadState::Waiting(wait) => {
-            let PhpWait { call, kernel, target } = &**wait;
-            let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
-            let target = target.as_ref().map(|target| target_record(target, own));
-            InsideState::Waiting(InsideWait { call: text(call), kernel: text(kernel), target })
-        }
-    }
-}
-
-fn target_record(target: &WaitTarget, own: &[String]) -> InsideTarget {
-    match target {
-        WaitTarget::File(path) => InsideTarget::File(path.to_string()),
-        WaitTarget::Peer(peer) if own.iter().any(|own| own.as_str() == &**peer) => {
-            InsideTarget::Itself(peer.to_string())
-        }
-        WaitTarget::Peer(peer) => InsideTarget::Peer(peer.to_string()),
-        WaitTarget::Listener(address) => InsideTarget::Listener(address.to_string()),
-        WaitTarget::Pipe => InsideTarget::Pipe,
+        ThreadState::Waiting(wait) => InsideState::Waiting(wait.record(own)),
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustix::net::{SocketAddrAny, getpeername, getsockname, sockopt};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use stampede_core::{InsideTarget, InsideWait};
 
 use crate::memory::{MemoryPart, RemoteMemory, half_at};
 use crate::text::shown;
@@ -58,19 +59,27 @@ pub enum WaitTarget {
 }
 
 impl fmt::Display for PhpWait {
+    /// As its record.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.call, &self.kernel) {
-            (Some(call), _) => f.write_str(call)?,
-            (None, Some(kernel)) => write!(f, "kernel: {kernel}")?,
-            (None, None) => f.write_str("kernel")?,
-        }
-        match &self.target {
-            Some(WaitTarget::File(path)) => write!(f, " {path}"),
-            Some(WaitTarget::Peer(address)) => write!(f, " from {address}"),
-            Some(WaitTarget::Listener(address)) => write!(f, " on {address}"),
-            Some(WaitTarget::Pipe) => f.write_str(" a pipe"),
-            None => Ok(()),
-        }
+        self.record(&[]).fmt(f)
+    }
+}
+
+impl PhpWait {
+    /// It as a record. A connection to one of its `own` addresses leads a deployment to itself.
+    pub(crate) fn record(&self, own: &[String]) -> InsideWait {
+        let Self { call, kernel, target } = self;
+        let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        let target = target.as_ref().map(|target| match target {
+            WaitTarget::File(path) => InsideTarget::File(path.to_string()),
+            WaitTarget::Peer(peer) if own.iter().any(|own| own.as_str() == &**peer) => {
+                InsideTarget::Itself(peer.to_string())
+            }
+            WaitTarget::Peer(peer) => InsideTarget::Peer(peer.to_string()),
+            WaitTarget::Listener(address) => InsideTarget::Listener(address.to_string()),
+            WaitTarget::Pipe => InsideTarget::Pipe,
+        });
+        InsideWait { call: text(call), kernel: text(kernel), target }
     }
 }
 

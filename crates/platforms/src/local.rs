@@ -1,7 +1,7 @@
 //! The platform `local`: processes on this machine.
 
 mod message;
-pub mod port;
+mod port;
 mod preparation;
 mod running;
 mod spawn;

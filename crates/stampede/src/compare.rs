@@ -46,6 +46,11 @@ fn planned(plan: &ComparePlan) -> String {
     let ComparePlan { workload, candidates, limits, load, warm_up, duration, rounds, .. } = plan;
     let ids: Vec<&str> = candidates.iter().map(|candidate| candidate.id.as_str()).collect();
     let time = humantime::format_duration;
+    let windows = if plan.window_by_pilots {
+        format!("windows of {} at most, as pilots choose", time(*duration))
+    } else {
+        format!("windows of {}", time(*duration))
+    };
     let rounds = match rounds {
         Rounds::Fixed(rounds) => {
             let load = (*warm_up + *duration) * *rounds * ids.len() as u32;
@@ -54,12 +59,11 @@ fn planned(plan: &ComparePlan) -> String {
         Rounds::Auto { max_time } => format!("rounds until the verdicts are clear: {} at most", time(*max_time)),
     };
     format!(
-        "{}: {}\n{} CPU and {} each, load {load}\nwindows of {}, {rounds}\n",
+        "{}: {}\n{} CPU and {} each, load {load}\n{windows}, {rounds}\n",
         workload.id,
         ids.join(", "),
         limits.cpus,
-        limits.memory,
-        time(*duration)
+        limits.memory
     )
 }
 

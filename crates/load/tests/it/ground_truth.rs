@@ -7,13 +7,13 @@ use std::num::NonZeroU32;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stampede_core::{Counts, Endpoint, ErrorClass, Load, Protocol, Request};
+use stampede_core::{Counts, Endpoint, ErrorClass, Request};
 use stampede_load::{
-    Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Pause, Shard, StartError, Statuses, start,
+    Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Shard, StartError, Statuses, start,
 };
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
-use crate::asking::{MS, cpus, on_each_backend, total};
+use crate::asking::{self, MS, cpus, on_each_backend, total};
 
 on_each_backend! {
     every_request_on_kept_connections_is_counted_once,
@@ -54,25 +54,10 @@ fn right(body: BodyCheck) -> Check {
 /// 100 ms of warm-up and 300 ms of window on one processor.
 fn spec(backend: Backend, target: &Endpoint, connections: u32) -> LoadSpec {
     LoadSpec {
-        targets: vec![target.clone()],
-        protocol: Protocol::Http11,
-        tls: None,
-        host: "localhost".to_owned(),
         exchanges: vec![exchange("/", right(BodyCheck::Equals(Behaviour::default().body)))],
-        load: Load::Closed { connections },
-        think: Pause::default(),
-        scenario: None,
         warm_up: 100 * MS,
         duration: 300 * MS,
-        requests: None,
-        drain: 2000 * MS,
-        timeout: None,
-        keep_alive: true,
-        seed: 1,
-        shard: None,
-        slices: false,
-        cpus: cpus()[..1].to_vec(),
-        backend,
+        ..asking::spec(backend, target, &format!("closed:{connections}"))
     }
 }
 

@@ -1,7 +1,5 @@
 //! An HTTP/2 server of plain code that does what a script says: frames are written byte by byte, so that they may be wrong.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;

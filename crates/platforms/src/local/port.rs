@@ -21,7 +21,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A port that nothing is bound to, outside the range that the kernel takes for outgoing connections: those could take it
 /// before the server does.
-pub fn free(address: IpAddr) -> io::Result<SocketAddr> {
+pub(crate) fn free(address: IpAddr) -> io::Result<SocketAddr> {
     let ports = below_local_ports(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")?);
     let span = u32::from(ports.end - ports.start);
     // Two Stampedes begin at different places.

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -16,8 +16,8 @@ use stampede_core::{
     AddressId, AddressKind, BuildStep, Deployment, Endpoint, Limit, Places, Preparation, Program, Ready, Replacement,
     RunFile, StatusSource, StopSignal, Unit,
 };
-use stampede_platforms::port;
 use stampede_seam::SampleTargets;
+use stampede_testkit::ReservedPort;
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,6 +29,7 @@ pub(crate) struct Server {
     places: Places,
     endpoints: Vec<(AddressId, Endpoint)>,
     units: Vec<(Unit, Child)>,
+    _ports: Vec<ReservedPort>,
 }
 
 /// How a unit ended.
@@ -54,12 +55,14 @@ impl Server {
         places.insert("app", app.display().to_string());
         places.insert("secret", "0123456789abcdef");
         let mut front = None;
-        let mut endpoints = Vec::new();
+        let (mut endpoints, mut ports) = (Vec::new(), Vec::new());
         for address in &deployment.addresses {
             let id = address.id.as_str();
             match address.kind {
                 AddressKind::Tcp => {
-                    let free = port::free(Ipv4Addr::LOCALHOST.into()).expect("find a port");
+                    let port = ReservedPort::new().expect("find a port");
+                    let free = port.address();
+                    ports.push(port);
                     endpoints.push((address.id.clone(), Endpoint::Tcp(free)));
                     places.insert(id, free.to_string());
                     places.insert(format!("{id}.host"), free.ip().to_string());
@@ -77,7 +80,7 @@ impl Server {
             }
         }
         let front = front.expect("a deployment has a front");
-        let mut server = Self { run, front, places, endpoints, units: Vec::new() };
+        let mut server = Self { run, front, places, endpoints, units: Vec::new(), _ports: ports };
         server.prepare(deployment);
         for unit in &deployment.units {
             server.start_unit(unit, &app);

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,8 +11,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use stampede_cgroup::{Group, Hierarchy, Limits};
-use stampede_platforms::port;
-use stampede_testkit::{Behaviour, CountingServer};
+use stampede_testkit::{Behaviour, CountingServer, ReservedPort};
 
 use crate::stage::{Said, Stage, have, wait_until};
 
@@ -43,8 +41,7 @@ fn adds_up(told: &Value, names: &[&str]) {
         for figure in ["sent_rps", "cpu_seconds", "waited_seconds", "throttled_seconds", "paused_seconds", "began_us"] {
             assert!(member[figure].is_number(), "{figure} {member}");
         }
-        // On a busy machine too few requests are answered to tell.
-        assert!(member["most_rps"].is_number() || member["most_rps"].is_null(), "{member}");
+        assert!(member.get("most_rps").is_some(), "{member}");
         assert!(
             member["lateness_us"]["p99"].is_number() && member["began_bound_us"].as_f64().unwrap() > 0.0,
             "{member}"
@@ -102,6 +99,10 @@ fn four_generators_send_what_one_would() {
     for name in FOUR {
         assert!(said.stderr.contains(&format!("generator {name} can send ")), "{said:?}");
     }
+    // On a busy machine too few are answered to say; then that is printed.
+    let unknown = said.stderr.matches("can send is not known").count();
+    let known = told["generators"].as_array().unwrap().iter().filter(|member| member["most_rps"].is_number());
+    assert_eq!(known.count() + unknown, 4, "{said:?}");
     assert!(told["start_skew_us"]["skew"].is_number() && told["start_skew_us"]["bound"].is_number(), "{said:?}");
     // A busy machine may hold one up; it then says so.
     let is_fine = faults(&told).is_empty() && told["generator"]["saturated"] == false;
@@ -281,7 +282,7 @@ fn what_is_no_generator_is_an_error_with_what_it_said() {
 struct Sshd {
     child: Child,
     folder: PathBuf,
-    port: u16,
+    port: ReservedPort,
 }
 
 impl Sshd {
@@ -303,7 +304,8 @@ impl Sshd {
                 Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key)).status();
             assert!(made.unwrap().success());
         }
-        let port = port::free(Ipv4Addr::LOCALHOST.into()).unwrap().port();
+        let reserved = ReservedPort::new().unwrap();
+        let port = reserved.address().port();
         let shown = folder.display();
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {shown}/host\nAuthorizedKeysFile {shown}/authorized\nStrictModes no\n\
@@ -323,7 +325,7 @@ impl Sshd {
             .stderr(fs::File::create(folder.join("log")).unwrap())
             .spawn()
             .unwrap();
-        let sshd = Self { child, folder, port };
+        let sshd = Self { child, folder, port: reserved };
         sshd.permit("");
         wait_until("sshd", || {
             std::net::TcpStream::connect(("127.0.0.1", port)).map(drop).map_err(|error| error.to_string())
@@ -342,7 +344,7 @@ impl Sshd {
     /// Makes its key known.
     fn know(&self) {
         let key = fs::read_to_string(self.folder.join("host.pub")).unwrap();
-        fs::write(self.folder.join("known"), format!("[127.0.0.1]:{} {key}", self.port)).unwrap();
+        fs::write(self.folder.join("known"), format!("[127.0.0.1]:{} {key}", self.port.address().port())).unwrap();
     }
 
     fn load(&self, stage: &Stage, server: &CountingServer, generators: &str, duration: &str) -> Command {

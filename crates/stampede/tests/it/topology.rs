@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use stampede_platforms::port;
+use stampede_testkit::ReservedPort;
 
 use crate::counter::go_app;
 use crate::stage::{Said, Stage, have};
@@ -172,7 +171,8 @@ fn replicas_that_take_a_port_of_their_own_are_told_with_their_log() {
     }
     let stage = Stage::new();
     go_app(&stage.home().join("workload/app"));
-    let port = port::free(Ipv4Addr::LOCALHOST.into()).unwrap().port();
+    let reserved = ReservedPort::new().unwrap();
+    let port = reserved.address().port();
     let app = format!(
         "{{kind: command, dir: app, env: {{LISTEN: '127.0.0.1:{port}'}}, \
          command: {{run: ['@{{built}}'], build: [go, build, -o, '@{{output}}', .]}}}}"
