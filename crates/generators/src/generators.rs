@@ -92,12 +92,20 @@ impl Member {
     /// Measures what it can offer at most on these processors, of which it has so many for itself.
     async fn measure_most(&self, cpus: &[u32], processors: f64, backend: Backend) -> Result<f64, String> {
         let server = self.agent.serve_nothing().await.map_err(|lost| lost.to_string())??;
-        let mut load = self.agent.load(most::order(server, cpus, backend)).map_err(|error| error.to_string())?;
-        while !load.look().is_finished {
-            tokio::time::sleep(LOOK).await;
+        let mut measured = Err(String::new());
+        for window in most::WINDOWS {
+            let order = most::order(server, cpus, window, backend);
+            let mut load = self.agent.load(order).map_err(|error| error.to_string())?;
+            while !load.look().is_finished {
+                tokio::time::sleep(LOOK).await;
+            }
+            let outcome = load.finish().await.map_err(|error| error.to_string())?;
+            measured = most::rate(&outcome.result, processors);
+            if measured.is_ok() {
+                break;
+            }
         }
-        let outcome = load.finish().await.map_err(|error| error.to_string())?;
-        let most = most::rate(&outcome.result, processors)?;
+        let most = measured?;
         Ok(*self.most.get_or_init(|| most))
     }
 

@@ -15,8 +15,8 @@ use crate::{inside, open_part};
 
 /// Renders a study for a terminal of this many characters a line. Without colour nothing is lost.
 ///
-/// The table and what it comes to are last, where the reader's eye is when the text has run through. The table leaves out its
-/// least important columns until it fits. Settings are left out: see [`settings`]. It ends with a line break.
+/// What it comes to is the first line, unless its limits were not in force, and how that follows the last. The table leaves out its least important columns until it
+/// fits. Settings are left out: see [`settings`]. It ends with a line break.
 pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
     let mut blocks = Vec::new();
     match why::explanation(view) {
@@ -27,8 +27,10 @@ pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
 }
 
 fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
-    let digest = Digest::of(view);
-    blocks.push(alarm(&digest).unwrap_or(Block::Gap));
+    let mut digest = Digest::of(view);
+    let conclusion = digest.conclusion.take();
+    let (plain, method) = conclusion.map(|Conclusion { plain, method }| (plain, method)).unzip();
+    first(&digest, plain, blocks);
     for part in [answers, parts, trouble, verdicts, head] {
         blocks.extend(part(&digest));
     }
@@ -41,24 +43,26 @@ fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
     blocks.extend(inside::blocks(view));
     blocks.extend(open_part::blocks(view));
     blocks.extend([Block::Gap, Block::Paragraph(digest.study), Block::Gap]);
-    blocks.extend(digest.bottlenecks.into_iter().map(Block::Paragraph));
-    if let Some(Conclusion { plain, method }) = digest.conclusion {
-        blocks.extend([Block::Strong(plain), Block::Paragraph(method)]);
-    }
+    blocks.extend(digest.bottlenecks.into_iter().chain(method).map(Block::Paragraph));
+}
+
+/// What a study comes to, after what speaks against believing it.
+fn first(digest: &Digest, conclusion: impl IntoIterator<Item = String>, blocks: &mut Vec<Block>) {
+    blocks.push(alarm(digest).unwrap_or(Block::Gap));
+    blocks.extend(conclusion.into_iter().map(Block::Strong));
 }
 
 /// What holds the first case back; of the changed ones there is only what they did to it.
 fn explained(view: &StudyView<'_>, explanation: &Explanation, blocks: &mut Vec<Block>) {
     let digest = Digest::of_first(view);
     let told = why::told(view, explanation);
-    blocks.push(alarm(&digest).unwrap_or(Block::Gap));
+    first(&digest, told.outcome.into_iter().chain(told.remedy), blocks);
     for part in [parts, trouble, head] {
         blocks.extend(part(&digest));
     }
     blocks.extend(inside::of_named(view, explanation.base.as_str()));
     blocks.extend(changes(view, explanation));
-    blocks.extend([Block::Gap, Block::Paragraph(digest.study), Block::Paragraph(told.method), Block::Gap]);
-    blocks.extend(told.outcome.into_iter().chain(told.remedy).map(Block::Strong));
+    blocks.extend([Block::Gap, Block::Paragraph(digest.study), Block::Paragraph(told.method)]);
 }
 
 fn head(digest: &Digest) -> Vec<Block> {
