@@ -41,7 +41,7 @@ pub use replication::{
     Cause, CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun,
     check, replicate,
 };
-pub use rules::Bottleneck;
+pub use rules::{Bottleneck, taken_by_others};
 pub use stampede_stats::{NestedVariances, UslFit, Variance, median};
 pub use tune::{
     FIRST, Knob, LAST, LadderStep, Move, Point, Proposal, RaceScores, Reached, Room, Search, Shortfall, Space, Tried,

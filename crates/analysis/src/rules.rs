@@ -29,6 +29,8 @@ mod units;
 mod waits;
 mod warm_up;
 
+pub use neighbours::taken_by_others;
+
 use std::cmp::Reverse;
 
 use stampede_core::{Finding, Series, Severity};

@@ -3,9 +3,11 @@
 pub(crate) mod json;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use stampede_analysis::{
     Advice, Better, Lead, Metric, PER_VCPU_SECOND, Recommendation, TieBreaker, Unfit, Unit, hides_precision,
+    taken_by_others,
 };
 use stampede_core::{CaseId, CaseRole, Estimate, Outcome, Role, Rounds, Verdict, VerdictWord};
 
@@ -15,6 +17,9 @@ use crate::{StudyView, open_part};
 
 /// A factor that matters to anyone: an open pair says whether it is ruled out.
 const LARGE: f64 = 1.5;
+
+/// A study that takes longer is worse advice than a quiet machine, where others are at work beside it.
+const WORTH_WAITING: Duration = Duration::from_secs(3600);
 
 /// More names than this are counted.
 const MOST_NAMES: usize = 5;
@@ -149,7 +154,20 @@ impl Text<'_> {
         }
         let undecided = verdicts().filter(|verdict| verdict.verdict == VerdictWord::Undecided);
         let blocks: Option<Vec<u32>> = undecided.map(needed).collect();
-        match blocks.and_then(|blocks| blocks.into_iter().max()) {
+        let blocks = blocks.and_then(|blocks| blocks.into_iter().max());
+        let time = |blocks| Some(self.view.analysis.block_time? * blocks);
+        let is_long = blocks.is_none_or(|blocks| time(blocks).is_some_and(|time| time > WORTH_WAITING));
+        if let Some(share) = taken_by_others(self.view.analysis).filter(|_| is_long) {
+            let by_cpu = match self.metric().key {
+                PER_VCPU_SECOND => "",
+                _ => ", or compare by CPU time (--metric requests_per_cpu_second)",
+            };
+            return format!(
+                "this machine is too busy now: others took {} of its CPU time; measure again when it is quiet{by_cpu}",
+                percent(share)
+            );
+        }
+        match blocks {
             Some(blocks) => format!("{} would probably decide it", longer(self.view, blocks)),
             None => "no number of rounds that is worth waiting for would decide it".to_owned(),
         }

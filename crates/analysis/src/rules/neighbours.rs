@@ -3,10 +3,16 @@
 use stampede_core::{Finding, Gauge, Measurement, SeriesSource, Severity};
 
 use super::{finding, percent};
+use crate::Analysis;
 use crate::record::Record;
 
 /// From this share of the machine's CPU time on, others were not just the kernel and this program at work for the trial.
 const NOTABLE: f64 = 0.1;
+
+/// The finding, and the names of its evidence that [`taken_by_others`] reads.
+const ID: &str = "noisy-neighbour";
+const OTHERS: &str = "others_share";
+const STOLEN: &str = "stolen_share";
 
 /// The name of the evidence that `deprives` reads.
 const UNUSED: &str = "unused_quota_cpus";
@@ -80,19 +86,22 @@ pub(super) fn noisy(record: &Record<'_>) -> Option<Finding> {
     };
     let unused = super::cpu_used(record).map(|used| (1.0 - used) * record.case.limits.cpus.cores());
     Some(finding(
-        "noisy-neighbour",
+        ID,
         Severity::Warning,
         format!("{who} while it was measured, and {} were left.", percent(idle / processors)),
-        [
-            ("others_share", others_share),
-            ("stolen_share", stolen_share),
-            ("idle_share", idle / processors),
-            (IDLE, idle),
-        ]
-        .into_iter()
-        .chain(unused.map(|unused| (UNUSED, unused))),
+        [(OTHERS, others_share), (STOLEN, stolen_share), ("idle_share", idle / processors), (IDLE, idle)]
+            .into_iter()
+            .chain(unused.map(|unused| (UNUSED, unused))),
         "End other work, or measure on a machine of its own; until then compare requests per CPU-second.",
     ))
+}
+
+/// The share of the machine's CPU time that other programs and other guests took, of the case that they took most from; nothing
+/// where it was not notable.
+pub fn taken_by_others(analysis: &Analysis) -> Option<f64> {
+    let findings = analysis.cases.iter().flat_map(|case| &case.findings).filter(|finding| finding.id == ID);
+    let shares = findings.filter_map(|finding| Some(finding.evidence.get(OTHERS)? + finding.evidence.get(STOLEN)?));
+    shares.reduce(f64::max)
 }
 
 #[cfg(test)]

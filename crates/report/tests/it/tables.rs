@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{
-    Arrivals, AuditRecord, AuditTold, Censored, Counts, Floor, Latencies, Load, NoiseFloor, Schedule, StepRecord,
-    StudyId, StudyKind,
+    Arrivals, AuditRecord, AuditTold, Censored, Counts, Floor, Gauge, Latencies, Load, NoiseFloor, Sampling, Schedule,
+    Series, SeriesSource, StepRecord, StudyId, StudyKind,
 };
 use stampede_report::{markdown, terminal};
 
@@ -99,6 +99,17 @@ fn the_first_line_says_what_to_ship() {
     broke.study.slo = Some("p99<1ms".parse().unwrap());
     let mut early = plain(&[("nginx-fpm", &slow), ("swoole", &quick)]);
     early.trials.pop();
+    // Of each second of the two processors others had 1.3.
+    let mut busy = plain(&[("nginx-fpm", &slow), ("swoole", &noisy)]);
+    for measured in busy.trials.iter_mut().filter_map(|trial| trial.measurement.as_mut()) {
+        let mut machine = Series::new(SeriesSource::Machine);
+        machine.push(Duration::ZERO, &[(Gauge::IdleUs, 0), (Gauge::StolenUs, 0)]);
+        machine.push(Duration::from_secs(1), &[(Gauge::IdleUs, 300_000), (Gauge::StolenUs, 0)]);
+        measured.sampling = Some(Sampling { series: vec![machine], ..Sampling::default() });
+        (measured.window, measured.generator.cpu) = (Duration::from_secs(10), Duration::from_secs(1));
+        let resources = measured.resources.as_mut().unwrap();
+        (resources.cpu, resources.between) = (Duration::from_secs(3), Duration::from_secs(10));
+    }
     let mut gate = plain(&[("base", &slow), ("head", &quick)]);
     gate.study.kind = StudyKind::Gate;
     let many: Vec<String> = (1..=7).map(|number| format!("case-{number}")).collect();
@@ -120,6 +131,7 @@ fn the_first_line_says_what_to_ship() {
         ),
         ("a tie of three", plain(&[("a", &same), ("b", &quick), ("c", &[951.0, 953.0, 950.0, 951.0])])),
         ("open", plain(&[("nginx-fpm", &slow), ("swoole", &noisy)])),
+        ("open, beside others", busy),
         ("open, and shown by itself", plain(&[("a", &slow), ("b", &[520.0, 531.0, 515.0, 527.0]), ("c", &noisy)])),
         ("many that are open", plain(&many)),
         ("one candidate", with_memory(&[("nginx-fpm", &slow), ("go", &quick)], &[41, 9])),
