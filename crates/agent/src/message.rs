@@ -147,7 +147,7 @@ mod tests {
             host: "a".to_owned(),
             protocol: Protocol::Http11,
             tls: Some(TlsSpec { server_name: "a".to_owned(), trust: Trust::Pem(vec![0, 200]) }),
-            exchanges: vec![LoadExchange { request: request(), check: Check::new(Statuses::only(200), Vec::new()) }],
+            exchanges: vec![LoadExchange::new(request(), Check::new(Statuses::only(200), Vec::new()))],
             load: load.parse().unwrap(),
             think: Pause::default(),
             scenario: None,

@@ -120,7 +120,7 @@ fn same_conditions(base: &ComparePlan, head: &ComparePlan) -> Result<(), Failure
 fn common_exchanges(base: &ComparePlan, head: &ComparePlan) -> Result<(Vec<Exchange>, Vec<String>), Failure> {
     let mut common = Vec::new();
     for exchange in &head.workload.exchanges {
-        let same = |other: &&Exchange| other.request == exchange.request && other.in_load == exchange.in_load;
+        let same = |other: &&Exchange| other.request == exchange.request && other.weight == exchange.weight;
         let Some(before) = base.workload.exchanges.iter().find(same) else { continue };
         let written = !head.unrecorded.contains(&exchange.name) && !base.unrecorded.contains(&before.name);
         if written && before.expect != exchange.expect {
@@ -133,7 +133,7 @@ fn common_exchanges(base: &ComparePlan, head: &ComparePlan) -> Result<(Vec<Excha
         common.push(exchange.clone());
     }
     // Of a scenario, which is the load by itself, they show that a server is ready.
-    let is_enough = |exchange: &Exchange| if head.scenario.is_some() { !exchange.once } else { exchange.in_load };
+    let is_enough = |exchange: &Exchange| if head.scenario.is_some() { !exchange.once } else { exchange.in_load() };
     if !common.iter().any(is_enough) {
         let what = if head.scenario.is_some() { "that may be sent again" } else { "for the load" };
         return Err(Failure::usage(format!("the two sides have no request {what} in common")));

@@ -29,7 +29,7 @@ pub struct Workload {
 impl Workload {
     /// The exchanges that make up the load, in order.
     pub fn load_mix(&self) -> impl Iterator<Item = &Exchange> {
-        self.exchanges.iter().filter(|exchange| exchange.in_load)
+        self.exchanges.iter().filter(|exchange| exchange.in_load())
     }
 
     /// The request by which a deployment shows that it is ready, which is sent until it is answered: the load's first one, or
@@ -61,12 +61,19 @@ pub struct Exchange {
     pub request: Request,
     /// What must come back.
     pub expect: Expectation,
-    /// Whether it is part of the load (others are verified only).
-    pub in_load: bool,
+    /// How often it is sent as load, in proportion to the others; one of weight 0 is verified only.
+    pub weight: u32,
     /// Whether it is sent once in a trial: what it does can be done once, and its second answer rightly is another one.
     pub once: bool,
     /// Whether only those who ask for it get it: the application answers rightly only if it is set up for it.
     pub optional: bool,
+}
+
+impl Exchange {
+    /// Whether it is part of the load.
+    pub fn in_load(&self) -> bool {
+        self.weight > 0
+    }
 }
 
 /// An HTTP request without its connection.

@@ -95,7 +95,7 @@ fn exchange(method: &str, status: u16, body: &str) -> Exchange {
             body: body.into(),
         },
         expect: Expectation { status, body: Body::Any, gzip: false, head: Default::default() },
-        in_load: true,
+        weight: 1,
         once: false,
         optional: false,
     }

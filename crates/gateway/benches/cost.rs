@@ -214,7 +214,7 @@ fn spec(Traffic { protocol, connections, body }: &Traffic, to: SocketAddr, clien
         protocol: *protocol,
         tls: None,
         host: "localhost".to_owned(),
-        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
+        exchanges: vec![LoadExchange::new(request, Check::new(Statuses::only(200), Vec::new()))],
         load: Load::Closed { connections: *connections },
         think: Pause::default(),
         scenario: None,

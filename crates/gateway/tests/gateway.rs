@@ -88,7 +88,7 @@ impl Fleet {
             protocol,
             tls: None,
             host: "localhost".to_owned(),
-            exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
+            exchanges: vec![LoadExchange::new(request, Check::new(Statuses::only(200), Vec::new()))],
             load: load.parse().unwrap(),
             think: Pause::default(),
             scenario: None,

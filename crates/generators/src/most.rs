@@ -32,7 +32,7 @@ pub(crate) fn order(server: SocketAddr, cpus: &[u32], window: Duration, backend:
         host: server.to_string(),
         protocol: Protocol::Http11,
         tls: None,
-        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
+        exchanges: vec![LoadExchange::new(request, Check::new(Statuses::only(200), Vec::new()))],
         load: Load::Closed { connections: CONNECTIONS * (cpus.len() as u32).max(1) },
         think: Pause::default(),
         scenario: None,

@@ -205,7 +205,8 @@ impl Act<'_> {
             }
         }
         let front = Front::plain(&Endpoint::Tcp(gateway.address()), case);
-        let completed = |LoadExchange { request, check }| LoadExchange { request: front.completed(&request), check };
+        let completed =
+            |exchange: LoadExchange| LoadExchange { request: front.completed(&exchange.request), ..exchange };
         let exchanges = exchanges.into_iter().map(completed).collect();
         let spec = LoadSpec {
             targets: vec![front.endpoint.clone()],

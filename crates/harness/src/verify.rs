@@ -2,6 +2,7 @@
 //! so that what a worker keeps of one request is seen in the answer to another.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use stampede_core::{Answer, Body, Exchange, Expectation, Masked, Piece, Role, ServedAnswer, Workload, named_status};
@@ -150,7 +151,7 @@ impl<'a> Verification<'a> {
         history.extend(exchanges.iter().filter(|exchange| Some(&exchange.request) == first).take(1).map(by_nobody));
         let mut verified = Verified::default();
         for exchange in exchanges {
-            let Exchange { name, request, expect, in_load, once, optional: _ } = exchange;
+            let Exchange { name, request, expect, weight, once, optional: _ } = exchange;
             let sent = by_nobody(exchange);
             let answer = visit.ask(sent).await.map_err(Failure::Silent)?;
             if let Err(problem) = visit.check(sent, &answer) {
@@ -173,7 +174,7 @@ impl<'a> Verification<'a> {
                 status: answer.status,
                 body_bytes: answer.body.len() as u64,
             });
-            if *in_load {
+            if let Some(weight) = NonZeroU32::new(*weight) {
                 let body = match mask::under_load(&expect.body) {
                     UnderLoad::Whole => vec![BodyCheck::Equals(answer.body)],
                     // Parts are not to be seen in what is coded.
@@ -182,7 +183,7 @@ impl<'a> Verification<'a> {
                     UnderLoad::StatusOnly => Vec::new(),
                 };
                 let check = Check::new(Statuses::only(answer.status), body);
-                verified.load.push(LoadExchange { request: request.clone(), check });
+                verified.load.push(LoadExchange { request: request.clone(), check, weight });
             }
         }
         Ok((verified, history))

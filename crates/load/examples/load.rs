@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         protocol: Protocol::Http11,
         tls: None,
         host: address.clone(),
-        exchanges: vec![LoadExchange { request: get, check: Check::new(Statuses::only(200), Vec::new()) }],
+        exchanges: vec![LoadExchange::new(get, Check::new(Statuses::only(200), Vec::new()))],
         load: load.parse()?,
         think: Pause::default(),
         scenario: None,

@@ -120,7 +120,7 @@ fn spec(target: Endpoint, backend: Backend, cpus: &CpuLayout) -> LoadSpec {
         targets: vec![target],
         protocol: Protocol::Http11,
         tls: None,
-        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
+        exchanges: vec![LoadExchange::new(request, Check::new(Statuses::only(200), Vec::new()))],
         load: Load::Closed { connections: CONNECTIONS },
         think: Pause::default(),
         scenario: None,

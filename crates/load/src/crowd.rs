@@ -1,6 +1,7 @@
 //! One population of users on one thread: what they do, and what is due.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 use stampede_core::Random;
@@ -21,6 +22,8 @@ pub(crate) struct Crowd {
     pub(crate) script: Option<Script>,
     /// Its steps, or exchanges, among those of the load.
     pub(crate) steps: Range<usize>,
+    /// The exchanges in the order in which they are sent, over and over; empty for a crowd with a script.
+    pub(crate) mix: Arc<[u32]>,
     pub(crate) think: Pause,
     pub(crate) random: Random,
     /// How many users it has.
@@ -73,8 +76,18 @@ impl Crowd {
         }
     }
 
-    /// The exchange that this arrival, or user of a closed load, begins with, where they are sent in turn.
-    pub(crate) fn exchange_in_turn(&self, number: u64) -> usize {
-        self.steps.start + usize::try_from(number % self.steps.len().max(1) as u64).unwrap_or(0)
+    /// The place in the mix of this arrival, or the first one of this user of a closed load.
+    pub(crate) fn place(&self, number: u64) -> usize {
+        usize::try_from(number % self.mix.len().max(1) as u64).unwrap_or(0)
+    }
+
+    /// The place in the mix after this one.
+    pub(crate) fn next_place(&self, place: usize) -> usize {
+        if place + 1 < self.mix.len() { place + 1 } else { 0 }
+    }
+
+    /// The exchange at a place of the mix; of a crowd with a script, its first step.
+    pub(crate) fn exchange_at(&self, place: usize) -> usize {
+        self.mix.get(place).map_or(self.steps.start, |exchange| *exchange as usize)
     }
 }

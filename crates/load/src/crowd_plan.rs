@@ -44,6 +44,8 @@ pub(crate) struct CrowdPlan {
     keeps_all: bool,
     /// Its steps among those of the load.
     steps: Range<usize>,
+    /// [`Crowd::mix`].
+    mix: Arc<[u32]>,
     think: Pause,
 }
 
@@ -64,6 +66,7 @@ pub(crate) struct CrowdShare {
 }
 
 impl CrowdPlan {
+    /// One that follows a script of these steps.
     pub(crate) fn new(number: usize, load: &Load, think: Pause, steps: Range<usize>, terms: &Arc<CrowdTerms>) -> Self {
         let CrowdTerms { requests, warm_up, duration, .. } = **terms;
         let (connections, shard) = share(load.connections() as usize, terms.shard);
@@ -76,7 +79,22 @@ impl CrowdPlan {
             }
         };
         let keeps_all = load.keeps_all();
-        Self { number, terms: Arc::clone(terms), pacing, connections, shard, keeps_all, steps, think }
+        Self {
+            number,
+            terms: Arc::clone(terms),
+            pacing,
+            connections,
+            shard,
+            keeps_all,
+            steps,
+            mix: Arc::default(),
+            think,
+        }
+    }
+
+    /// One that sends these exchanges in turn.
+    pub(crate) fn of_mix(load: &Load, think: Pause, mix: Vec<u32>, terms: &Arc<CrowdTerms>) -> Self {
+        Self { mix: mix.into(), ..Self::new(0, load, think, 0..0, terms) }
     }
 
     /// The share of a thread, if it has one.
@@ -104,7 +122,7 @@ impl CrowdShare {
         target_of: impl Fn(usize) -> usize,
     ) -> Crowd {
         let Self { plan, thread, threads, connections } = self;
-        let CrowdPlan { number, terms, pacing, connections: _, shard: _, keeps_all, steps, think } = plan;
+        let CrowdPlan { number, terms, pacing, connections: _, shard: _, keeps_all, steps, mix, think } = plan;
         let seed = terms.seed_of(number);
         let sharers = users.checked_div(connections).unwrap_or(1);
         let (pacer, active) = match pacing {
@@ -132,7 +150,7 @@ impl CrowdShare {
         });
         // Threads think for themselves.
         let random = Random(Random(seed ^ thread << 32).draw());
-        Crowd { number, pacer, script, steps, think, random, users, idle, active, ran_out: false }
+        Crowd { number, pacer, script, steps, mix, think, random, users, idle, active, ran_out: false }
     }
 }
 

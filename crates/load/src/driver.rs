@@ -270,7 +270,7 @@ impl<I: Io> Driver<I> {
             while let Some(arrival) = crowd.take_due(now) {
                 let step = match &mut crowd.script {
                     Some(script) => crowd.steps.start + script.skip().unwrap_or(0),
-                    None => crowd.exchange_in_turn(arrival.number),
+                    None => crowd.exchange_at(crowd.place(arrival.number)),
                 };
                 if let Some(phase) = timeline.phase(arrival.due) {
                     recorder.unsent(step, phase, now.saturating_duration_since(arrival.due));

@@ -20,6 +20,7 @@ use thiserror::Error;
 use crate::coarse_histogram::CoarseHistogram;
 use crate::crowd_plan::{CrowdPlan, CrowdTerms};
 use crate::epoll::Epoll;
+use crate::in_turn::in_turn;
 use crate::io::Io;
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
@@ -94,11 +95,12 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
             crowds.push(CrowdPlan::new(number, &crowd.load, crowd.think, first..prepared.len(), &terms));
         }
     } else {
+        let mix = in_turn(&exchanges.iter().map(|exchange| exchange.weight).collect::<Vec<_>>());
         for exchange in exchanges {
             names.push(format!("{} {}", exchange.request.method, exchange.request.path));
             prepared.push(PreparedExchange::new(exchange, protocol, scheme, &host, keep_alive));
         }
-        crowds.push(CrowdPlan::new(0, &load, think, 0..prepared.len(), &terms));
+        crowds.push(CrowdPlan::of_mix(&load, think, mix, &terms));
     }
     if prepared.is_empty() {
         return Err(StartError::NoExchange);

@@ -25,7 +25,7 @@ pub(crate) struct PreparedExchange {
 
 impl PreparedExchange {
     pub(crate) fn new(exchange: LoadExchange, protocol: Protocol, scheme: &str, host: &str, keep_alive: bool) -> Self {
-        let LoadExchange { mut request, check } = exchange;
+        let LoadExchange { mut request, check, weight: _ } = exchange;
         if !keep_alive && protocol == Protocol::Http11 {
             request.headers.insert("Connection".to_owned(), "close".to_owned());
         }
@@ -56,7 +56,7 @@ impl PreparedExchange {
             headers: BTreeMap::new(),
             body: Vec::new(),
         });
-        let exchange = LoadExchange { request, check: step.check.clone() };
+        let exchange = LoadExchange::new(request, step.check.clone());
         let mut prepared = Self::new(exchange, protocol, scheme, host, keep_alive);
         if is_rendered {
             prepared.request.clear();

@@ -481,7 +481,7 @@ mod tests {
         let request =
             Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
         let check = Check::new(Statuses::only(200), Vec::new());
-        let exchange = LoadExchange { request, check };
+        let exchange = LoadExchange::new(request, check);
         let exchanges = Arc::from([PreparedExchange::new(exchange, Protocol::Http11, "http", "localhost", true)]);
         let abort = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         Some((Uring::new(1, &exchanges, &abort).unwrap(), exchanges))

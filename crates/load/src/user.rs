@@ -48,6 +48,8 @@ pub(crate) struct User {
     state: State,
     /// Number of the exchange that is under way, or comes next; of a scenario, of the step.
     pub(crate) exchange: usize,
+    /// Its place in the mix.
+    place: usize,
     due: Instant,
     pub(crate) phase: Phase,
     /// When it could take this request at the earliest.
@@ -85,13 +87,13 @@ enum State {
 }
 
 impl User {
-    /// A user of a crowd, which begins with the given exchange where these are sent in turn, on a connection that so many
-    /// share.
+    /// A user of a crowd, which begins with the exchange at the given place of the mix where they are sent in turn, on a connection that
+    /// so many share.
     pub(crate) fn new(
         token: usize,
         sharers: usize,
         (crowd, script): (usize, Option<&Script>),
-        exchange: usize,
+        (place, exchange): (usize, usize),
         now: Instant,
     ) -> Self {
         Self {
@@ -102,6 +104,7 @@ impl User {
             journey: script.map(|script| Box::new(Journey::new(script))),
             state: State::Idle,
             exchange,
+            place,
             due: now,
             phase: Phase::WarmUp,
             free_at: now,
@@ -252,7 +255,7 @@ impl User {
         let Some(crowd) = driver.crowds.get_mut(self.crowd) else { return };
         // Arrivals end with the window.
         self.phase = driver.timeline.phase(due).unwrap_or(Phase::Window);
-        self.exchange = crowd.exchange_in_turn(number);
+        self.exchange = crowd.exchange_at(crowd.place(number));
         match self.begin_flow(crowd) {
             Some(pause) => {
                 self.free_at = self.free_at.max(due + pause);
@@ -548,10 +551,8 @@ impl User {
         let Some(crowd) = driver.crowds.get_mut(self.crowd) else { return };
         match crowd.pacer {
             Pacer::Closed { .. } => {
-                self.exchange += 1;
-                if self.exchange >= crowd.steps.end {
-                    self.exchange = crowd.steps.start;
-                }
+                self.place = crowd.next_place(self.place);
+                self.exchange = crowd.exchange_at(self.place);
                 let think = crowd.think.draw(&mut crowd.random);
                 self.schedule(driver, now + think.max(pause), now);
             }

@@ -84,9 +84,10 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         let target_of = |token: usize| targets::place(first_connection, token / sharers, targets.len());
         let crowd = share.begin((first, count), &timeline, targets.len(), target_of);
         for token in first..first + count {
-            let exchange = crowd.exchange_in_turn((first_connection * sharers + token) as u64);
+            let place = crowd.place((first_connection * sharers + token) as u64);
             let script = crowd.script.as_ref();
-            let mut user = User::new(token, sharers, (crowds.len(), script), exchange, start);
+            let begins = (place, crowd.exchange_at(place));
+            let mut user = User::new(token, sharers, (crowds.len(), script), begins, start);
             if script.is_none() {
                 exchanges.iter().for_each(|exchange| user.comparison.reserve(&exchange.check));
             }

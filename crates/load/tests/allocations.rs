@@ -88,10 +88,10 @@ fn the_window_is_free_of_allocations() {
 fn holds(backend: Backend, load: Load) {
     let behaviour = Behaviour { fault: Some((Fault::WrongBody, 100)), write_size: 40, ..Behaviour::default() };
     let server = CountingServer::start(behaviour.clone()).unwrap();
-    let exchange = LoadExchange {
-        request: Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() },
-        check: Check::new(Statuses::only(200), vec![BodyCheck::Equals(behaviour.body)]),
-    };
+    let exchange = LoadExchange::new(
+        Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() },
+        Check::new(Statuses::only(200), vec![BodyCheck::Equals(behaviour.body)]),
+    );
     let running = start(LoadSpec {
         targets: vec![server.endpoint().clone()],
         protocol: Protocol::Http11,

@@ -61,7 +61,7 @@ impl ToolRun {
             protocol,
             tls: url.encrypted.then_some(TlsSpec { server_name: url.host, trust: Trust::Anyone }),
             host,
-            exchanges: vec![LoadExchange { request, check }],
+            exchanges: vec![LoadExchange::new(request, check)],
             load,
             think: Pause::default(),
             scenario: None,

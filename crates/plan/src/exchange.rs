@@ -10,7 +10,7 @@ use crate::suggestion::suggest;
 /// named is left out.
 pub(crate) fn choose(asked: Option<&[Listed]>, workload: &mut Workload, mistakes: &mut Gathered) {
     name_load(asked, workload, mistakes);
-    workload.exchanges.retain(|exchange| exchange.in_load || !exchange.optional);
+    workload.exchanges.retain(|exchange| exchange.in_load() || !exchange.optional);
 }
 
 fn name_load(asked: Option<&[Listed]>, workload: &mut Workload, mistakes: &mut Gathered) {
@@ -37,7 +37,8 @@ fn name_load(asked: Option<&[Listed]>, workload: &mut Workload, mistakes: &mut G
         }
     }
     for exchange in &mut workload.exchanges {
-        exchange.in_load = asked.iter().any(|asked| asked.value == exchange.name);
+        let is_asked = asked.iter().any(|asked| asked.value == exchange.name);
+        exchange.weight = if is_asked { exchange.weight.max(1) } else { 0 };
     }
 }
 
@@ -51,7 +52,7 @@ mod tests {
         let request =
             Request { method: "GET".to_owned(), path: "/".to_owned(), headers: Default::default(), body: Vec::new() };
         let expect = Expectation { status: 200, body: Body::Any, gzip: false, head: Default::default() };
-        Exchange { name: name.to_owned(), request, expect, in_load: !once, once, optional: false }
+        Exchange { name: name.to_owned(), request, expect, weight: u32::from(!once), once, optional: false }
     }
 
     #[test]
@@ -69,8 +70,8 @@ mod tests {
                 ),
             ),
         ] {
-            let search = Exchange { in_load: false, ..exchange("search", false) };
-            let packed = Exchange { in_load: false, optional: true, ..exchange("packed", false) };
+            let search = Exchange { weight: 0, ..exchange("search", false) };
+            let packed = Exchange { weight: 0, optional: true, ..exchange("packed", false) };
             let mut workload = Workload {
                 id: WorkloadId::new("shop"),
                 title: String::new(),

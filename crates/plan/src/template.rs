@@ -163,13 +163,24 @@ fn site_keys(site: &SiteEntry) -> String {
 }
 
 fn request(exchange: &Exchange, answer: Option<&WrittenAnswer>) -> String {
-    let Exchange { name, request, .. } = exchange;
-    let Request { method, path: target, .. } = request;
+    let Exchange { name, request, weight, .. } = exchange;
+    let Request { method, path: target, headers, body } = request;
     let mut text = format!("    - name: {}\n", scalar(name));
     if method != "GET" {
         let _ = writeln!(text, "      method: {}", scalar(method));
     }
     let _ = writeln!(text, "      path: {}", scalar(target));
+    if *weight > 1 {
+        let _ = writeln!(text, "      weight: {weight}");
+    }
+    if !headers.is_empty() {
+        let headers: Vec<_> =
+            headers.iter().map(|(name, value)| format!("{}: {}", scalar(name), scalar(value))).collect();
+        let _ = writeln!(text, "      headers: {{{}}}", headers.join(", "));
+    }
+    if let Some(body) = std::str::from_utf8(body).ok().filter(|body| !body.is_empty()) {
+        let _ = writeln!(text, "      body: {}", scalar(body));
+    }
     if let Some(WrittenAnswer { exchange: _, status, body_file, mask, head }) = answer {
         let ExpectedHead { content_type, location, cookies } = head;
         let _ = writeln!(text, "      expect:\n        status: {status}");

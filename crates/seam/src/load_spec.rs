@@ -97,4 +97,13 @@ pub struct LoadExchange {
     pub request: Request,
     /// What must come back.
     pub check: Check,
+    /// How often it is sent, in proportion to the others; 1 in a load whose requests are sent in turn.
+    pub weight: NonZeroU32,
+}
+
+impl LoadExchange {
+    /// One that is sent as often as the others.
+    pub fn new(request: Request, check: Check) -> Self {
+        Self { request, check, weight: NonZeroU32::MIN }
+    }
 }

@@ -89,7 +89,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         protocol,
         tls: url.encrypted.then(|| TlsSpec { server_name: url.host.clone(), trust }),
         host,
-        exchanges: vec![LoadExchange { request, check }],
+        exchanges: vec![LoadExchange::new(request, check)],
         load,
         think,
         scenario,

@@ -48,7 +48,7 @@ pub fn exchange(name: &str, path: &str) -> Exchange {
             gzip: false,
             head: Default::default(),
         },
-        in_load: true,
+        weight: 1,
         once: false,
         optional: false,
     }
@@ -110,7 +110,7 @@ pub fn load_order(target: &Endpoint, load: Load) -> LoadOrder {
         host: target.to_string(),
         protocol: Protocol::Http11,
         tls: None,
-        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
+        exchanges: vec![LoadExchange::new(request, Check::new(Statuses::only(200), Vec::new()))],
         load,
         think: Pause::default(),
         scenario: None,

@@ -376,7 +376,7 @@ async fn answering(
         trial.php = Some(read_back);
     }
     let before = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
-    let completed = |LoadExchange { request, check }| LoadExchange { request: front.completed(&request), check };
+    let completed = |exchange: LoadExchange| LoadExchange { request: front.completed(&exchange.request), ..exchange };
     let exchanges = verified.load.into_iter().map(completed).collect();
     let scenario = scenario.map(|scenario| as_sent(scenario, case, &front));
     Ok(Answering { front, enforced, exchanges, scenario, faults, before })

@@ -226,7 +226,7 @@ async fn what_is_sent_once_comes_before_those_that_need_it() {
     };
     let mut bench = with_workers(bench(&["/create", "/read", "/cart"], 1), "workers", 1);
     let create: &mut Exchange = &mut bench.workload.exchanges[1];
-    (create.once, create.in_load) = (true, false);
+    (create.once, create.weight) = (true, 0);
     let (trials, _) = trials(&bench, move || kept_by(1, script)).await;
     let told =
         "leaks state from one request into another: `GET /cart` changes what `GET /read` answers: the body differs";

@@ -59,7 +59,7 @@ pub(crate) fn spec(backend: Backend, target: &Endpoint, load: &str) -> LoadSpec 
         protocol: Protocol::Http11,
         tls: None,
         host: "localhost".to_owned(),
-        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::new(vec![200..=399]), Vec::new()) }],
+        exchanges: vec![LoadExchange::new(request, Check::new(Statuses::new(vec![200..=399]), Vec::new()))],
         load: load.parse().unwrap(),
         think: Pause::default(),
         scenario: None,

@@ -28,6 +28,7 @@ on_each_backend! {
     a_slow_server_has_its_delay_as_latency_and_connections_over_delay_as_throughput,
     opening_a_connection_is_response_time_and_not_service_time,
     exchanges_take_turns,
+    exchanges_come_as_often_as_their_weight,
     nobody_listening_is_refused_at_a_bounded_rate,
     a_unix_socket_is_a_target,
     connections_are_spread_over_threads_and_never_fewer_than_they,
@@ -36,15 +37,8 @@ on_each_backend! {
 }
 
 fn exchange(path: &str, check: Check) -> LoadExchange {
-    LoadExchange {
-        request: Request {
-            method: "GET".to_owned(),
-            path: path.to_owned(),
-            headers: BTreeMap::new(),
-            body: Vec::new(),
-        },
-        check,
-    }
+    let (method, path) = ("GET".to_owned(), path.to_owned());
+    LoadExchange::new(Request { method, path, headers: BTreeMap::new(), body: Vec::new() }, check)
 }
 
 fn right(body: BodyCheck) -> Check {
@@ -199,7 +193,7 @@ fn a_large_request_and_a_large_answer_pass_through_full_buffers(backend: Backend
     let behaviour = Behaviour { body: body.clone(), ..Behaviour::default() };
     let (result, _) = measure(behaviour, |target| {
         let mut spec = spec(backend, target, 2);
-        for LoadExchange { request, check } in &mut spec.exchanges {
+        for LoadExchange { request, check, .. } in &mut spec.exchanges {
             request.method = "POST".to_owned();
             request.body = body.clone();
             check.body = vec![BodyCheck::Equals(body.clone())];
@@ -229,6 +223,26 @@ fn opening_a_connection_is_response_time_and_not_service_time(backend: Backend) 
     let behaviour = Behaviour { close: Close::Announced(1), ..Behaviour::default() };
     let (result, _) = measure(behaviour, |target| spec(backend, target, 1));
     assert!(result.total.response.mean_ns() > result.total.service.mean_ns() + 1000.0, "{result:?}");
+}
+
+fn exchanges_come_as_often_as_their_weight(backend: Backend) {
+    for load in ["closed:1", "closed:3", "open:2000"] {
+        let (result, _) = measure(Behaviour::default(), |target| {
+            let mut spec =
+                LoadSpec { requests: Some(600), warm_up: Duration::ZERO, ..asking::spec(backend, target, load) };
+            spec.exchanges = [("/a", 3), ("/b", 1), ("/c", 2)]
+                .map(|(path, weight)| {
+                    let weight = NonZeroU32::new(weight).unwrap();
+                    LoadExchange { weight, ..exchange(path, Check::new(Statuses::only(200), Vec::new())) }
+                })
+                .into();
+            spec
+        });
+        let counts: Vec<u64> = result.steps.iter().map(|step| step.measures.requests.ok).collect();
+        // Each of three connections may be in mid-cycle at the end.
+        let is_near = |(count, due): (&u64, u64)| count.abs_diff(due) <= if load == "closed:3" { 3 } else { 0 };
+        assert!(counts.iter().zip([300, 100, 200]).all(is_near), "{load}: {counts:?}");
+    }
 }
 
 fn exchanges_take_turns(backend: Backend) {

@@ -35,6 +35,9 @@ pub(crate) struct RequestSection {
     pub(crate) body_file: Option<PathBuf>,
     /// Whether it is part of the load, or only verified. True by default, but false with once or optional and beside a scenario.
     pub(crate) load: Option<bool>,
+    /// How often it is sent as load, in proportion to the others, from 1 to 1000. 1 by default.
+    #[schemars(extend("examples" = [5]))]
+    pub(crate) weight: Option<u32>,
     /// Whether it is sent once in each trial because its second answer is another one: it creates something. It is not part of
     /// the load, nor of the search for leaks between requests.
     #[serde(default)]
@@ -131,6 +134,9 @@ impl From<ExchangeSection> for RequestSection {
     }
 }
 
+/// The largest weight: what is sent more rarely than once in a thousand times shows in no figure.
+pub const MOST_WEIGHT: u32 = 1000;
+
 /// What a file decides for all of its requests.
 pub(crate) struct Rules<'a> {
     /// Where their files begin.
@@ -166,7 +172,7 @@ impl Rules<'_> {
             }
             exchanges.extend(exchange);
         }
-        if !self.has_scenario && exchanges.len() == count && !exchanges.iter().any(|exchange| exchange.in_load) {
+        if !self.has_scenario && exchanges.len() == count && !exchanges.iter().any(Exchange::in_load) {
             let fix = match count {
                 0 => "add requests: [{path: /, expect: {status: 200, body: hello}}]",
                 _ => "write load: true in at least one",
@@ -177,8 +183,19 @@ impl Rules<'_> {
     }
 
     fn exchange(&self, section: RequestSection, place: &Place<'_>, mistakes: &mut Gathered) -> Option<Exchange> {
-        let RequestSection { name, method, path: Text(path), headers, body, body_file, load, once, optional, expect } =
-            section;
+        let RequestSection {
+            name,
+            method,
+            path: Text(path),
+            headers,
+            body,
+            body_file,
+            load,
+            weight,
+            once,
+            optional,
+            expect,
+        } = section;
         // The older form has what is sent under a key of its own.
         let sent = place.key("request");
         check_one(&sent, &[("body", body.is_some()), ("body_file", body_file.is_some())], mistakes);
@@ -213,8 +230,22 @@ impl Rules<'_> {
             mistakes.add(place.key("load"), problem, *fix);
         }
         let in_load = load.unwrap_or(!reasons.iter().any(|(holds, ..)| *holds));
+        if weight.is_some_and(|weight| !(1..=MOST_WEIGHT).contains(&weight)) {
+            mistakes.add(
+                place.key("weight"),
+                format!("is not between 1 and {MOST_WEIGHT}"),
+                "write a smaller share of the load",
+            );
+        } else if weight.is_some() && !in_load {
+            mistakes.add(
+                place.key("weight"),
+                "is of a request that is no part of the load",
+                "remove it, or write load: true",
+            );
+        }
+        let weight = if in_load { weight.unwrap_or(1) } else { 0 };
         let request = Request { method, path, headers, body };
-        Some(Exchange { name, request, expect, in_load, once, optional })
+        Some(Exchange { name, request, expect, weight, once, optional })
     }
 
     fn expectation(&self, section: ExpectSection, place: &Place<'_>, mistakes: &mut Gathered) -> Option<Expectation> {

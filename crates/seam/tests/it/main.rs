@@ -95,7 +95,7 @@ fn a_load_is_asked_for_in_the_same_words() {
         host: "example.org".to_owned(),
         protocol: Protocol::Http2 { streams: 8.try_into().unwrap() },
         tls: Some(TlsSpec { server_name: "127.0.0.1".to_owned(), trust: Trust::Pem(b"pem".to_vec()) }),
-        exchanges: vec![LoadExchange { request: request(), check: check() }],
+        exchanges: vec![LoadExchange::new(request(), check())],
         load: "closed:4".parse().unwrap(),
         think: Pause::default(),
         scenario: Some(Arc::new(scenario())),

@@ -115,7 +115,7 @@ fn drive(running: &dyn Running, drive: Drive) -> RunningLoad {
         protocol: Protocol::Http11,
         tls: None,
         host: "localhost".to_owned(),
-        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
+        exchanges: vec![LoadExchange::new(request, Check::new(Statuses::only(200), Vec::new()))],
         load: Load::Closed { connections },
         // At random, so that clients do not go on in step.
         think: Pause { least: Duration::ZERO, most: pause * 2 },
