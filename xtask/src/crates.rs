@@ -7,11 +7,12 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 31] = [
+const MAY_USE: [(&str, &[&str]); 32] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
     ("priority", &[]),
+    ("traffic", &["core"]),
     ("wire", &["core"]),
     ("scenario", &["core"]),
     ("seam", &["core", "scenario"]),

@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::files::tracked;
 
 /// They decide, and others act.
-const PURE: [&str; 12] = [
+const PURE: [&str; 13] = [
     "analysis", "conduct", "core", "export", "forecast", "harness", "mimic", "runtimes", "scale", "scenario", "seam",
-    "stats",
+    "stats", "traffic",
 ];
 
 /// What reads a clock, waits, opens a connection or a file, or starts a process.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use stampede_core::{Body, CaseId, Exchange, MaskClass, Workload, named_status};
-use stampede_harness::{Prepared, RecordError, Recorded, Stop, UnderLoad, under_load};
+use stampede_harness::{Prepared, RecordError, Recordable, Recorded, Recording, Stop, UnderLoad, under_load};
 use stampede_plan::ComparePlan;
 use stampede_seam::Platform;
 
@@ -33,7 +33,7 @@ pub(crate) async fn complete(
     for Exchange { name, expect, .. } in written {
         masked(&expect.body, None).iter().for_each(|masked| bench.paragraph(&format!("{name}: {masked}"), 2));
     }
-    for recorded in record(bench, platform, plan, prepared).await? {
+    for recorded in record(bench, platform, plan, prepared, Unrecordable::Refused).await? {
         recorded.complete(&mut workload);
     }
     Ok(workload)
@@ -44,6 +44,15 @@ const MOST_TRIED: usize = 3;
 
 /// How many others are asked whether they give the same answers.
 const MOST_ASKED: usize = 4;
+
+/// What becomes of a request whose answer cannot be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unrecordable {
+    /// The application cannot be compared.
+    Refused,
+    /// It is left out, which is reported, unless all of them are.
+    LeftOut,
+}
 
 /// Records the answers that are missing on the first runtime that serves the application, and tells what they are. One that does not
 /// serve it stays among those that are compared, where its trials fail. Where that is not PHP-FPM, what most runtimes give is the
@@ -57,26 +66,31 @@ pub async fn record(
     platform: &dyn Platform,
     plan: &ComparePlan,
     prepared: &[Prepared],
+    unrecordable: Unrecordable,
 ) -> Result<Vec<Recorded>, Failure> {
     if plan.unrecorded.is_empty() {
         return Ok(Vec::new());
     }
-    let recording = Recording { bench, platform, plan };
+    let recorder_of = Recorder { bench, platform, plan, unrecordable };
     let mut failures: Vec<(&CaseId, RecordError)> = Vec::new();
     let recorders = recorders(prepared);
     for (number, recorder) in recorders.iter().enumerate().take(MOST_TRIED) {
         let id = &recorder.case.id;
-        match recording.of(recorder).await {
-            Ok(recorded) => {
+        match recorder_of.of(recorder).await {
+            Ok(Recording { recorded, left_out }) => {
                 for (failed, error) in failures {
                     let error = error.to_string();
                     let problem = error.lines().next().unwrap_or_default();
                     bench.warning(&format!("on {failed} {problem}; answers are recorded on {id} instead"));
                 }
+                for (name, problem) in left_out {
+                    let problem = problem.lines().next().unwrap_or_default();
+                    bench.warning(&format!("{name} is left out: {problem}"));
+                }
                 let others = &recorders[number + 1..];
                 let (id, recorded) = match is_fpm(recorder) {
                     true => (id, recorded),
-                    false => recording.of_most(recorder, recorded, others).await,
+                    false => recorder_of.of_most(recorder, recorded, others).await,
                 };
                 tell(bench, id, &plan.workload, &recorded);
                 return Ok(recorded);
@@ -92,19 +106,25 @@ pub async fn record(
 }
 
 /// How answers are recorded.
-struct Recording<'a> {
+struct Recorder<'a> {
     bench: Bench<'a>,
     platform: &'a dyn Platform,
     plan: &'a ComparePlan,
+    unrecordable: Unrecordable,
 }
 
-impl<'a> Recording<'a> {
-    async fn of(&self, prepared: &Prepared) -> Result<Vec<Recorded>, RecordError> {
-        let Self { bench, platform, plan: ComparePlan { workload, unrecorded, ready_timeout, .. } } = self;
+impl<'a> Recorder<'a> {
+    async fn of(&self, prepared: &Prepared) -> Result<Recording, RecordError> {
+        let Self { bench, platform, plan: ComparePlan { workload, unrecorded, ready_timeout, .. }, unrecordable } =
+            self;
         let stop = Stop::default();
         let mut progress = bench.host.notices().progress(bench.quiet, &stop, Duration::ZERO);
-        let kept = is_kept(prepared);
-        stampede_harness::record(*platform, prepared, workload, unrecorded, kept, *ready_timeout, &mut *progress).await
+        let recordable = Recordable {
+            names: unrecorded,
+            is_kept: is_kept(prepared),
+            may_be_left_out: *unrecordable == Unrecordable::LeftOut,
+        };
+        stampede_harness::record(*platform, prepared, workload, recordable, *ready_timeout, &mut *progress).await
     }
 
     /// What most of these cases answer, and one of them: what the first gave, unless more others agree with one of them.
@@ -119,7 +139,7 @@ impl<'a> Recording<'a> {
         let Some((second, rest)) = against.split_first().filter(|_| against.len() > 1 + with_first.len()) else {
             return (id, recorded);
         };
-        let Ok(theirs) = self.of(second).await else { return (id, recorded) };
+        let Ok(Recording { recorded: theirs, .. }) = self.of(second).await else { return (id, recorded) };
         let (with_second, _) = self.agreeing(&theirs, rest).await;
         if with_second.len() <= with_first.len() {
             return (id, recorded);

@@ -55,6 +55,6 @@ pub use mask::{UnderLoad, under_load};
 pub use order::{order, schedule};
 pub use pilot::{PilotFindings, pilots};
 pub use prepare::{Conditions, Copies, Lack, Missing, Prepared, prepare};
-pub use record::{RecordError, Recorded, record};
+pub use record::{RecordError, Recordable, Recorded, Recording, record};
 pub use stop::Stop;
 pub use study::run;

@@ -3,6 +3,7 @@
 //! Each request is sent several times to two fresh deployments of one case, to each but once where it says so. What differs
 //! between the answers varies by itself and is masked by what it looks like; the rest is what every other case must give.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use stampede_core::{
@@ -59,10 +60,30 @@ struct Samples {
     bodies: Vec<Sample>,
 }
 
-/// Records what a case answers to the exchanges of these names. A page that sends on to another one of the same site is followed,
+/// Which answers are recorded, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Recordable<'a> {
+    /// The names of the exchanges.
+    pub names: &'a [String],
+    /// Whether workers keep the application from one request to the next.
+    pub is_kept: bool,
+    /// Whether an exchange whose answer cannot be recorded is left out, unless that holds for all of them.
+    pub may_be_left_out: bool,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// The answers.
+    pub recorded: Vec<Recorded>,
+    /// The names of exchanges that are left out, and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// Records what a case answers to these exchanges. A page that sends on to another one of the same site is followed,
 /// and that one is recorded.
 ///
-/// Where workers keep the application (`is_kept`), the second deployment is asked in another order, so that what one request leaves
+/// Where workers keep the application, the second deployment is asked in another order, so that what one request leaves
 /// behind for another is not taken for the right answer. The sink takes [`Event::Searching`](crate::Event::Searching) where such a request is looked for.
 ///
 /// # Errors
@@ -73,16 +94,16 @@ pub async fn record(
     platform: &dyn Platform,
     prepared: &Prepared,
     workload: &Workload,
-    names: &[String],
-    is_kept: bool,
+    Recordable { names, is_kept, may_be_left_out }: Recordable<'_>,
     ready_timeout: Duration,
     sink: &mut dyn Sink,
-) -> Result<Vec<Recorded>, RecordError> {
+) -> Result<Recording, RecordError> {
     let exchanges = workload.exchanges.iter().filter(|exchange| names.contains(&exchange.name));
     let mut exchanges: Vec<Exchange> = exchanges.cloned().collect();
     let no_load = || RecordError::Answer { problem: "there is no request for the load".to_owned() };
     let first = &workload.load_mix().next().ok_or_else(no_load)?.request;
     let mut samples: Vec<Samples> = exchanges.iter().map(|_| Samples::default()).collect();
+    let mut left_out = Vec::new();
     let mut begun = None;
     for launch in 0..2 {
         let running = platform.launch(&prepared.deployment, &prepared.terms).await;
@@ -92,8 +113,18 @@ pub async fn record(
         let asked = async {
             let known = asking.ready(first, &mut begun).await?;
             if launch == 0 {
-                for exchange in exchanges.iter_mut().filter(|exchange| !exchange.once) {
-                    asking.follow(exchange, &known).await?;
+                let mut followed = Vec::with_capacity(exchanges.len());
+                for mut exchange in std::mem::take(&mut exchanges) {
+                    match asking.follow(&mut exchange, &known).await {
+                        Ok(()) => followed.push(exchange),
+                        Err(problem) if may_be_left_out => left_out.push((exchange.name, problem)),
+                        Err(problem) => return Err(problem),
+                    }
+                }
+                exchanges = followed;
+                samples.truncate(exchanges.len());
+                if let ([], [(_, problem), ..]) = (&exchanges[..], &left_out[..]) {
+                    return Err(problem.clone());
                 }
             }
             asking
@@ -118,7 +149,11 @@ pub async fn record(
                     false => None,
                 };
                 let problem = leak.unwrap_or_else(|| format!("{} {problem}", line(request)));
-                return Err(RecordError::Answer { problem });
+                if !may_be_left_out {
+                    return Err(RecordError::Answer { problem });
+                }
+                left_out.push((name.clone(), problem));
+                continue;
             }
         };
         let (status, head, content_type) = samples.first.clone().unwrap_or_default();
@@ -127,7 +162,13 @@ pub async fn record(
         let request = request.clone();
         recorded.push(Recorded { exchange: name.clone(), request, expect, content_type, bytes, masked });
     }
-    Ok(recorded)
+    match (&recorded[..], left_out.pop()) {
+        ([], Some((_, problem))) => Err(RecordError::Answer { problem }),
+        (_, last) => {
+            left_out.extend(last);
+            Ok(Recording { recorded, left_out })
+        }
+    }
 }
 
 /// What is said of what came in another order.
@@ -205,6 +246,16 @@ async fn alone(
     Ok(samples)
 }
 
+/// The body of an answer that is a page.
+fn page_of<'a>(exchange: &Exchange, answer: &'a Answer) -> Result<Cow<'a, [u8]>, String> {
+    let line = line(&exchange.request);
+    let body = content_encoding::decoded(answer).map_err(|problem| format!("{line} has a wrong answer: {problem}"))?;
+    match page::refusal(&exchange.request, answer, &body) {
+        Some(problem) => Err(format!("{line} {problem}\nbody: {}", shown(&body))),
+        None => Ok(body),
+    }
+}
+
 /// A deployment that is asked.
 struct Asking<'a> {
     running: &'a dyn Running,
@@ -244,13 +295,16 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Makes the request one for the page that it is sent on to.
+    /// Makes the request one for the page that it is sent on to, where it may be sent more than once; what comes must be a page.
     async fn follow(&self, exchange: &mut Exchange, known: &Known) -> Result<(), String> {
+        if exchange.once {
+            return Ok(());
+        }
         let line = line(&exchange.request);
         for _ in 0..MOST_REDIRECTS {
             let answer = self.send(exchange).await?;
             match page::redirect(&exchange.request, &answer, known) {
-                None => return Ok(()),
+                None => return page_of(exchange, &answer).map(drop),
                 Some(Redirect::Within(path)) => exchange.request.path = path,
                 Some(Redirect::Away(problem)) => return Err(format!("{line} {problem}")),
             }
@@ -271,11 +325,7 @@ impl<'a> Asking<'a> {
                 let (exchange, samples) = (&exchanges[*number], &mut samples[*number]);
                 let answer = self.send(exchange).await?;
                 let line = line(&exchange.request);
-                let body = content_encoding::decoded(&answer)
-                    .map_err(|problem| format!("{line} has a wrong answer: {problem}"))?;
-                if let Some(problem) = page::refusal(&exchange.request, &answer, &body) {
-                    return Err(format!("{line} {problem}\nbody: {}", shown(&body)));
-                }
+                let body = page_of(exchange, &answer)?;
                 let known = known.of_answer(&answer);
                 match &samples.first {
                     None => {

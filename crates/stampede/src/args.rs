@@ -17,6 +17,7 @@ use crate::doctor::args::DoctorArgs;
 use crate::export::args::ExportArgs;
 use crate::forecast::args::ForecastArgs;
 use crate::gate::args::GateArgs;
+use crate::init::args::TrafficArgs;
 use crate::inside::args::InsideArgs;
 use crate::load::args::LoadArgs;
 use crate::report::args::ReportArgs;
@@ -464,6 +465,9 @@ fn in_tune(arg: Arg) -> Arg {
 #[command(after_help = "Examples:\n  \
         stampede init\n  \
         stampede init ./my-app\n  \
+        stampede init ./my-app --access-log access.log.1 --access-log access.log.2.gz\n  \
+        stampede init ./my-app --urls urls.txt\n  \
+        stampede init ./my-app --curl \"curl 'https://shop.example/api?q=1' -H 'Accept: application/json'\"\n  \
         stampede compare ./my-app")]
 pub(crate) struct InitArgs {
     /// The application's folder
@@ -473,6 +477,8 @@ pub(crate) struct InitArgs {
     pub(crate) index: IndexFlag,
     #[command(flatten)]
     pub(crate) host: HostFlag,
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
     /// Take the place of a plan that is there, and of its answers
     #[arg(long)]
     pub(crate) force: bool,

@@ -1,16 +1,20 @@
 //! `stampede init`: a plan for an application, with the answers that it gives now.
 
+pub(crate) mod args;
+mod traffic;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stampede_conduct::{Bench, Ground, Host, LAST_WAIT, conditions, record_answers};
+use stampede_conduct::{Bench, Ground, Host, LAST_WAIT, Unrecordable, conditions, record_answers};
 use stampede_core::{CpuLayout, Expectation, Request};
 use stampede_harness::{Copies, Recorded};
 use stampede_plan::{ComparePlan, PLAN_FILE, WrittenAnswer, write_plan};
 
 use crate::args::{InitArgs, WaitArgs};
 use crate::exit::{Exit, Failure};
+use crate::init::traffic::Traffic;
 use crate::signals::Signals;
 use crate::{Outcome, screen};
 use stampede_catalogue::BuiltIn;
@@ -19,7 +23,7 @@ use stampede_catalogue::BuiltIn;
 const ANSWERS: &str = "stampede.expected";
 
 pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
-    let InitArgs { dir, index, host: name, force, wait: WaitArgs { no_wait } } = args;
+    let InitArgs { dir, index, host: name, traffic, force, wait: WaitArgs { no_wait } } = args;
     let file = dir.join(PLAN_FILE);
     if !dir.is_dir() {
         return Err(Failure::usage(format!("{} is no folder; name the application's", dir.display())));
@@ -30,7 +34,17 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     }
     crate::destination::writable(&file)
         .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;
-    let plan = ComparePlan::of_application(dir, index, name, host.size(), &BuiltIn).map_err(Failure::usage)?;
+    let traffic = Traffic::read(traffic, name.host.as_deref())?;
+    let mut plan = ComparePlan::of_application(dir, index, name, host.size(), &BuiltIn).map_err(Failure::usage)?;
+    let unrecordable = match traffic {
+        None => Unrecordable::Refused,
+        Some(Traffic { exchanges, notes }) => {
+            notes.iter().for_each(|note| screen::note(note));
+            plan.unrecorded = exchanges.iter().map(|exchange| exchange.name.clone()).collect();
+            plan.workload.exchanges = exchanges;
+            Unrecordable::LeftOut
+        }
+    };
     let cpus = host.cpus();
     let pinning = CpuLayout::divide(&cpus, plan.limits.cpus.whole_cores());
     let runtime = host.enter(&CpuLayout { server: cpus.clone(), generator: cpus })?;
@@ -39,7 +53,7 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
         tokio::select! {
             biased;
             () = signals.any() => Ok(None),
-            recorded = record(host, &plan, pinning, *no_wait) => recorded.map(Some),
+            recorded = record(host, &plan, pinning, *no_wait, unrecordable) => recorded.map(Some),
         }
     });
     runtime.shutdown_timeout(LAST_WAIT);
@@ -58,12 +72,13 @@ async fn record(
     plan: &ComparePlan,
     pinning: CpuLayout,
     no_wait: bool,
+    unrecordable: Unrecordable,
 ) -> Result<Vec<Recorded>, Failure> {
     let bench = Bench { host, no_wait, quiet: false };
     let ground = Ground::take(bench, "init", plan, &[], &pinning).await?;
     let conditions = conditions(host, plan, pinning)?;
     let cases = ground.prepare(plan, &conditions, &mut Copies::default()).await?;
-    record_answers(bench, &*ground.platform, plan, &cases.prepared).await
+    record_answers(bench, &*ground.platform, plan, &cases.prepared, unrecordable).await
 }
 
 /// Writes the answers first: a plan that is there names files that are there.
@@ -89,6 +104,7 @@ fn write(dir: &Path, file: &Path, plan: &ComparePlan, recorded: &[Recorded]) -> 
         let exchange = answer.complete(&mut plan.workload);
         written.push(WrittenAnswer { exchange, status, body_file, mask, head });
     }
+    plan.workload.exchanges.retain(|exchange| written.iter().any(|written| written.exchange == exchange.name));
     fs::write(file, write_plan(&plan, look, &written)).map_err(failed(file))
 }
 

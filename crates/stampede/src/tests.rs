@@ -15,6 +15,7 @@ mod open_part;
 mod plan;
 mod report;
 mod reproduce;
+mod requests;
 mod scale;
 mod steps;
 mod strangers;

@@ -1,0 +1,239 @@
+//! Requests that people have, read from their files.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Request};
+use stampede_plan::MOST_WEIGHT;
+use stampede_traffic::{
+    AccessLog, BrowserRecording, BusyMinute, LogSummary, Mix, RecordedRequest, RecordedStep, curl, url_list,
+};
+
+use super::args::TrafficArgs;
+use crate::exit::Failure;
+
+/// Lines longer than this are cut: no server writes them.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// The first bytes of what gzip has packed (RFC 1952, 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Requests of a plan, and what there is to say of where they come from.
+pub(crate) struct Traffic {
+    pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Traffic {
+    /// Reads what the command line names; nothing where it names none. `site` is whose requests are taken from a log of several.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read, with what to do.
+    pub(crate) fn read(args: &TrafficArgs, site: Option<&str>) -> Result<Option<Self>, Failure> {
+        let TrafficArgs { access_log, urls, curl: lines, har, most } = args;
+        let traffic = if !access_log.is_empty() {
+            of_logs(access_log, site, *most)?
+        } else if let Some(file) = urls {
+            let text = String::from_utf8(bytes(file)?)
+                .map_err(|_| Failure::usage(format!("{} is not text in UTF-8", file.display())))?;
+            let requests = url_list(&text).map_err(|mistakes| {
+                Failure::usage(format!("{} cannot be read:\n  {}", file.display(), mistakes.join("\n  ")))
+            })?;
+            of_requests(requests, &file.display().to_string())?
+        } else if !lines.is_empty() {
+            let read =
+                |line: &String| curl(line).map_err(|problem| Failure::usage(format!("--curl {problem}: {line}")));
+            of_requests(lines.iter().map(read).collect::<Result<_, _>>()?, "--curl")?
+        } else if let Some(file) = har {
+            let recording = BrowserRecording::read(&bytes(file)?)
+                .map_err(|problem| Failure::usage(format!("{} {problem}", file.display())))?;
+            of_recording(recording, file)?
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(traffic))
+    }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(|error| unreadable(path, &error))?;
+    Ok(bytes)
+}
+
+/// A file, unpacked where gzip has packed it.
+fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    match file.fill_buf()?.starts_with(&GZIP) {
+        true => Ok(Box::new(MultiGzDecoder::new(file))),
+        false => Ok(Box::new(file)),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("{} cannot be read: {error}", path.display()))
+}
+
+fn of_logs(paths: &[impl AsRef<Path>], site: Option<&str>, most: usize) -> Result<Traffic, Failure> {
+    let mut log = AccessLog::default();
+    for path in paths.iter().map(AsRef::as_ref) {
+        let failed = |error: io::Error| unreadable(path, &error);
+        let mut file = BufReader::with_capacity(1 << 18, open(path).map_err(failed)?);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if (&mut file).take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(failed)? == 0 {
+                break;
+            }
+            let end = line.iter().rev().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+            log.line(&line[..line.len() - end]);
+        }
+    }
+    let (mix, summary) = log.finish(site).map_err(|sites| {
+        let site = site.unwrap_or_default();
+        Failure::usage(format!("the log has no request of {site}; it has those of {}", some(&sites)))
+    })?;
+    if mix.requests.is_empty() {
+        let notes = notes(&summary).join("\n  ");
+        return Err(Failure::usage(format!("the log has no page that was answered:\n  {notes}")));
+    }
+    let pages = mix.total();
+    let (taken, share) = mix.most_frequent(most);
+    let mut notes = notes(&summary);
+    notes.push(format!(
+        "{} different requests are taken, {:.0} % of {pages} pages{}",
+        taken.requests.len(),
+        100.0 * share,
+        if share < 1.0 { " (--most takes more)" } else { "" }
+    ));
+    Ok(Traffic { exchanges: weighed(&taken), notes })
+}
+
+/// What became of the lines of a log.
+fn notes(summary: &LogSummary) -> Vec<String> {
+    let LogSummary { site, other_sites, lines, not_understood, first_not_understood, busiest, .. } = summary;
+    let left_out: Vec<String> = [
+        (summary.assets, "of files"),
+        (summary.robots, "by robots"),
+        (summary.unsafe_methods, "that may change something (POST, ...)"),
+        (summary.redirects, "that were redirected, to sign in for example"),
+        (summary.failed, "that failed (4xx, 5xx)"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{count} {what}"))
+    .collect();
+    let mut notes = vec![format!("lines: {lines}; requests of pages: {}", summary.taken)];
+    if !left_out.is_empty() {
+        notes.push(format!("left out: {}", left_out.join(", ")));
+    }
+    if *not_understood > 0 {
+        let numbers: Vec<String> = first_not_understood.iter().map(u64::to_string).collect();
+        let more = if *not_understood > numbers.len() as u64 { ", ..." } else { "" };
+        let are = if *not_understood == 1 { "line is no request" } else { "lines are no requests" };
+        notes.push(format!("{not_understood} {are}: {}{more}", numbers.join(", ")));
+    }
+    if let ([_, ..], Some(site)) = (&other_sites[..], site) {
+        let others: Vec<String> = other_sites
+            .iter()
+            .map(|(name, lines)| match &**name {
+                "" => format!("{lines} lines without a name"),
+                name => format!("{name} ({lines} lines)"),
+            })
+            .collect();
+        notes.push(format!("the site is {site}; others, which --host chooses: {}", some(&others)));
+    }
+    if let Some(minute @ BusyMinute { at, requests }) = busiest {
+        let rate = minute.per_second();
+        notes.push(format!(
+            "busiest minute: {at}, {requests} requests of any kind ({rate:.1} a second: --load open:{rate:.1})"
+        ));
+    }
+    notes
+}
+
+/// The first of these names.
+fn some(names: &[String]) -> String {
+    const MOST: usize = 5;
+    match names.len().checked_sub(MOST) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..MOST].join(", ")),
+        _ => names.join(", "),
+    }
+}
+
+/// Requests that a person chose, in their order; one that is there twice counts twice.
+fn of_requests(requests: Vec<RecordedRequest>, from: &str) -> Result<Traffic, Failure> {
+    if requests.is_empty() {
+        return Err(Failure::usage(format!("{from} holds no request")));
+    }
+    let mut notes = Vec::new();
+    let hosts: BTreeSet<&str> = requests.iter().filter_map(|request| request.host.as_deref()).collect();
+    if hosts.len() > 1 {
+        let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
+        notes.push(format!("all are sent to the application, though they name several hosts: {}", some(&hosts)));
+    }
+    let secrets: BTreeSet<&str> = requests.iter().flat_map(|request| &request.secrets).map(String::as_str).collect();
+    if !secrets.is_empty() {
+        let secrets = secrets.into_iter().collect::<Vec<_>>().join(", ");
+        notes.push(format!("left out, since a plan holds no secrets: {secrets}"));
+    }
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    for RecordedRequest { request, .. } in requests {
+        match exchanges.iter_mut().find(|known| known.request == request) {
+            Some(known) => known.weight = (known.weight + 1).min(MOST_WEIGHT),
+            None => exchanges.push(exchange(request, 1, &exchanges)),
+        }
+    }
+    Ok(Traffic { exchanges, notes })
+}
+
+fn of_recording(recording: BrowserRecording, file: &Path) -> Result<Traffic, Failure> {
+    let BrowserRecording { site, steps, other_sites } = recording;
+    let (pages, others): (Vec<RecordedStep>, Vec<RecordedStep>) = steps.into_iter().partition(|step| {
+        !step.is_asset && (200..300).contains(&step.status) && matches!(&*step.recorded.request.method, "GET" | "HEAD")
+    });
+    let unsafe_methods: Vec<String> = others
+        .iter()
+        .filter(|step| !matches!(&*step.recorded.request.method, "GET" | "HEAD"))
+        .map(|step| format!("{} {}", step.recorded.request.method, step.recorded.request.path))
+        .collect();
+    let mut notes = vec![format!("{} pages of {site}; {} other requests are left out", pages.len(), others.len())];
+    if !unsafe_methods.is_empty() {
+        let requests = some(&unsafe_methods);
+        notes.push(format!("they may change something, and belong into a scenario (docs/scenarios.md): {requests}"));
+    }
+    if !other_sites.is_empty() {
+        let sites: Vec<String> = other_sites.into_iter().collect();
+        notes.push(format!("other sites are left out: {}", some(&sites)));
+    }
+    let traffic = of_requests(pages.into_iter().map(|step| step.recorded).collect(), &file.display().to_string())?;
+    Ok(Traffic { notes: [notes, traffic.notes].concat(), ..traffic })
+}
+
+/// The requests of a mix, with weights in proportion to how often each was seen.
+fn weighed(mix: &Mix) -> Vec<Exchange> {
+    let most = mix.requests.iter().map(|mixed| mixed.count).max().unwrap_or(1);
+    let scaled = |count: u64| match most <= u64::from(MOST_WEIGHT) {
+        true => u32::try_from(count).unwrap_or(MOST_WEIGHT),
+        false => ((count as f64 / most as f64 * f64::from(MOST_WEIGHT)).round() as u32).max(1),
+    };
+    let mut exchanges = Vec::new();
+    for mixed in &mix.requests {
+        exchanges.push(exchange(mixed.request.clone(), scaled(mixed.count), &exchanges));
+    }
+    exchanges
+}
+
+/// One whose answer is to be recorded, under a name that no other has.
+fn exchange(request: Request, weight: u32, others: &[Exchange]) -> Exchange {
+    let name = format!("{} {}", request.method, request.path);
+    let numbered = (2..).map(|number| format!("{name} ({number})"));
+    let is_free = |name: &String| !others.iter().any(|other| other.name == *name);
+    let name = std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or_default();
+    let expect = Expectation { status: 200, body: Body::Any, gzip: false, head: ExpectedHead::default() };
+    Exchange { name, request, expect, weight, once: false, optional: false }
+}

@@ -1,0 +1,179 @@
+//! A recording of a browser: an HTTP archive (HAR 1.2, <http://www.softwareishard.com/blog/har-12-spec/>).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use stampede_core::Request;
+
+use crate::asset::is_asset;
+use crate::recorded_request::RecordedRequest;
+use crate::target::Target;
+
+/// What a visitor did in a browser, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BrowserRecording {
+    /// The site: that of the first page.
+    pub site: String,
+    /// Its requests.
+    pub steps: Vec<RecordedStep>,
+    /// Other sites that were asked besides, which are left out.
+    pub other_sites: BTreeSet<String>,
+}
+
+/// A request of a visitor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedStep {
+    /// What was sent.
+    pub recorded: RecordedRequest,
+    /// What it was answered with.
+    pub status: u16,
+    /// How long after the answer before it was sent.
+    pub think: Duration,
+    /// Whether it is a file of a page.
+    pub is_asset: bool,
+}
+
+#[derive(Deserialize)]
+struct Archive {
+    log: Log,
+}
+
+#[derive(Deserialize)]
+struct Log {
+    entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    started_date_time: Timestamp,
+    /// Milliseconds.
+    #[serde(default)]
+    time: f64,
+    request: ArchivedRequest,
+    response: ArchivedResponse,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ArchivedRequest {
+    method: String,
+    url: String,
+    #[serde(default)]
+    headers: Vec<Pair>,
+    post_data: Option<PostData>,
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    name: String,
+    value: String,
+}
+
+#[derive(Deserialize)]
+struct PostData {
+    #[serde(default)]
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct ArchivedResponse {
+    status: u16,
+}
+
+impl BrowserRecording {
+    /// Reads an archive.
+    ///
+    /// # Errors
+    ///
+    /// Why it is none.
+    pub fn read(archive: &[u8]) -> Result<Self, String> {
+        let Archive { log } = serde_json::from_slice(archive).map_err(|error| {
+            format!("is no HTTP archive ({error}); save one with the browser's network tools: Save all as HAR")
+        })?;
+        let mut entries = log.entries;
+        entries.sort_by_key(|entry| entry.started_date_time);
+        let (mut site, mut steps, mut other_sites) = (None::<String>, Vec::new(), BTreeSet::new());
+        let mut answered = None::<Timestamp>;
+        for Entry { started_date_time: at, time, request, response } in entries {
+            let ArchivedRequest { method, url, headers, post_data } = request;
+            // Data and scripts of extensions were not sent to anybody.
+            let Some(Target { host: Some(host), path }) = Target::of(&url) else { continue };
+            if site.get_or_insert_with(|| host.to_owned()) != host {
+                other_sites.insert(host.to_owned());
+                continue;
+            }
+            let body = post_data.map(|data| data.text.into_bytes()).unwrap_or_default();
+            let request = Request { method, path: path.to_owned(), headers: Default::default(), body };
+            let mut recorded = RecordedRequest { host: Some(host.to_owned()), request, secrets: BTreeSet::new() };
+            for Pair { name, value } in &headers {
+                recorded.header(name, value);
+            }
+            let think =
+                answered.map_or(Duration::ZERO, |before| at.duration_since(before).try_into().unwrap_or_default());
+            let ended = at.checked_add(Duration::try_from_secs_f64(time.max(0.0) / 1e3).unwrap_or_default());
+            answered = answered.max(ended.ok());
+            steps.push(RecordedStep { is_asset: is_asset(path), recorded, status: response.status, think });
+        }
+        let site = site.ok_or("holds no request of a web server; record a visit from its first page on")?;
+        Ok(Self { site, steps, other_sites })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_visitor_did_is_read_in_order_with_pauses() {
+        let entry = |at: &str, ms: u32, method: &str, url: &str, status: u16, more: &str| {
+            format!(
+                r#"{{"startedDateTime":"2026-01-01T10:00:{at}Z","time":{ms},"request":{{"method":"{method}","url":"{url}","headers":[{{"name":"Cookie","value":"s=1"}},{{"name":"Accept","value":"text/html"}},{{"name":"User-Agent","value":"Mozilla"}}]{more}}},"response":{{"status":{status}}}}}"#
+            )
+        };
+        let entries = [
+            entry(
+                "05.500",
+                100,
+                "POST",
+                "https://a.example/login",
+                302,
+                r#","postData":{"mimeType":"x","text":"u=1"}"#,
+            ),
+            entry("00.000", 200, "GET", "https://a.example/?x=1#top", 200, ""),
+            entry("00.100", 100, "GET", "https://a.example/app.js", 200, ""),
+            entry("00.150", 100, "GET", "https://cdn.example/lib.js", 200, ""),
+            entry("00.160", 100, "GET", "data:image/png;base64,AA", 200, ""),
+        ];
+        let archive = format!(r#"{{"log":{{"version":"1.2","entries":[{}]}}}}"#, entries.join(","));
+        let BrowserRecording { site, steps, other_sites } = BrowserRecording::read(archive.as_bytes()).unwrap();
+        assert_eq!((&*site, other_sites), ("a.example", BTreeSet::from(["cdn.example".to_owned()])));
+        let told: Vec<_> = steps
+            .iter()
+            .map(|RecordedStep { recorded, status, think, is_asset }| {
+                let Request { method, path, headers, body } = &recorded.request;
+                format!(
+                    "{method} {path} {} {status} {think:?} {is_asset} {headers:?} {:?}",
+                    body.len(),
+                    recorded.secrets
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                r#"GET /?x=1 0 200 0ns false {"Accept": "text/html"} {"Cookie"}"#,
+                r#"GET /app.js 0 200 0ns true {"Accept": "text/html"} {"Cookie"}"#,
+                r#"POST /login 3 302 5.3s false {"Accept": "text/html"} {"Cookie"}"#,
+            ]
+        );
+        for (archive, problem) in
+            [("{}", "is no HTTP archive (missing field"), (r#"{"log":{"entries":[]}}"#, "holds no request")]
+        {
+            let told = BrowserRecording::read(archive.as_bytes()).unwrap_err();
+            assert!(told.starts_with(problem), "{told}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Requests that people have, read into a mix: access logs, lists of addresses, curl lines, recordings of a browser.
+//!
+//! Bytes in, requests out. Nothing is read from a disk or sent: whoever calls opens files and asks servers.
+
+mod access_log;
+mod asset;
+mod browser_recording;
+mod busy_minute;
+mod curl;
+mod escape;
+mod header_use;
+mod log_line;
+mod mix;
+mod recorded_request;
+mod robot;
+mod shell_words;
+mod target;
+mod url_list;
+
+pub use access_log::{AccessLog, LogSummary};
+pub use browser_recording::{BrowserRecording, RecordedStep};
+pub use busy_minute::BusyMinute;
+pub use curl::curl;
+pub use mix::{Mix, MixedRequest};
+pub use recorded_request::RecordedRequest;
+pub use url_list::url_list;
