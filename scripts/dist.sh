@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes what a release consists of: dist.sh [x86_64|aarch64]...      this machine's architecture by default
 #
-# Writes into target/dist, of each architecture, the program with its manual pages, completions and licences as .tar.gz and as .deb; and
+# Writes into target/packages, of each architecture, the program with its manual pages, completions and licences as .tar.gz and as .deb; and
 # the licences, an SBOM (CycloneDX), the script that installs it, and SHA256SUMS. Puts the program where the Dockerfile takes it from.
 # RELEASES is the address that the files will be at, for the script. docs/releases.md has more.
 set -euo pipefail
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- "$(uname -m)"
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 target=${CARGO_TARGET_DIR:-target}
-out=$target/dist
+out=$target/packages
 [ -z "$(git status --porcelain --untracked-files=no)" ] || echo "warning: files differ from the commit: this is no release" >&2
 
 scripts/static.sh "$@"

@@ -3,7 +3,7 @@
 #
 # Writes stampede-VERSION-ARCHITECTURE.tar.gz and stampede_VERSION_ARCHITECTURE.deb into FOLDER: the program with manual pages,
 # completions and licences. LICENCES is a file with those of the libraries inside. RUN names a program that runs here, for manual pages
-# and completions, where PROGRAM is of another architecture. The same input gives the same bytes: SOURCE_DATE_EPOCH is the time of all
+# and completions, where PROGRAM is of another architecture; MAINTAINER is who the package is from. The same input gives the same bytes: SOURCE_DATE_EPOCH is the time of all
 # files, that of the commit by default.
 set -euo pipefail
 program=$(readlink -f "${1:?the program}") architecture=${2:?its architecture} licences=$(readlink -f "${3:?a file of licences}")
@@ -13,6 +13,7 @@ run=${RUN:-$program}
 cd "$(dirname "$0")/.."
 
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)} LC_ALL=C TZ=UTC
+maintainer=${MAINTAINER:-The Stampede contributors <stampede@localhost>}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 case $architecture in
     x86_64) debian=amd64 ;;
@@ -71,7 +72,7 @@ stampede ($version) unstable; urgency=medium
 
   * See NEWS.md.gz.
 
- -- The Stampede contributors <stampede@localhost>  $(date --rfc-email --date "@$SOURCE_DATE_EPOCH")
+ -- $maintainer  $(date --rfc-email --date "@$SOURCE_DATE_EPOCH")
 END
 cp packaging/lintian-overrides "$deb/usr/share/lintian/overrides/stampede"
 size=$(du -sk --apparent-size "$deb/usr" | cut -f 1)
@@ -79,7 +80,7 @@ cat >"$deb/DEBIAN/control" <<END
 Package: stampede
 Version: $version
 Architecture: $debian
-Maintainer: The Stampede contributors <stampede@localhost>
+Maintainer: $maintainer
 Installed-Size: $size
 Recommends: ca-certificates
 Suggests: apache2-bin, libapache2-mod-php, nginx, php-cli, php-fpm, php-mbstring, php-parsedown

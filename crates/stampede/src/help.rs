@@ -79,7 +79,8 @@ fn write_pages(command: &Command, dir: &Path) -> io::Result<()> {
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     let source = format!("Stampede {}", env!("CARGO_PKG_VERSION"));
-    Man::new(command.clone()).date(version::DATE).source(source).manual("Stampede").render(&mut page)?;
+    let date = if version::DATE.is_empty() { "undated" } else { version::DATE };
+    Man::new(command.clone()).date(date).source(source).manual("Stampede").render(&mut page)?;
     Ok(page)
 }
 

@@ -59,8 +59,7 @@ fn seen(plan: &ComparePlan, installed: &[String]) -> String {
     let width = screen::width();
     let Some(look) = &plan.look else { return String::new() };
     let article = if look.title.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" };
-    let packages =
-        if look.packages.is_empty() { String::new() } else { format!(" with {}", look.packages.join(", ")) };
+    let packages = if look.packages.is_empty() { String::new() } else { format!(" with {}", look.packages.join(", ")) };
     let can: Vec<String> = plan.candidates.iter().map(|candidate| candidate.runtime.id().to_string()).collect();
     let here: Vec<&str> = can.iter().filter(|id| installed.contains(id)).map(String::as_str).collect();
     let runtimes = match here[..] {
