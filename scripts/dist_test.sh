@@ -4,6 +4,8 @@
 #
 #   scripts/dist_test.sh            ROOT=FILE.tar names a Debian with php-cli (target/base-image has one after make check)
 set -euo pipefail
+# What is mounted goes with this process, and is never reached by what removes the root.
+[ -n "${APART:-}" ] || exec env APART=1 unshare --mount --propagation private "$0" "$@"
 cd "$(dirname "$0")/.."
 
 dist=$(readlink -f "${CARGO_TARGET_DIR:-target}/packages")
@@ -12,15 +14,14 @@ archive=${ROOT:-target/base-image/bookworm-software.tar}
 scratch=$(mktemp -d -p /var/tmp)
 root=$scratch/root
 server=''
-trap '[ -z "$server" ] || kill "$server"; umount -q "$root/sys/fs/cgroup" || true; rm -rf "$scratch"' EXIT
-mkdir "$root"
+trap '[ -z "$server" ] || kill "$server"; umount --recursive "$root/sys/fs/cgroup" && rm -rf --one-file-system "$scratch"' EXIT
+mkdir -p "$root/sys/fs/cgroup"
+mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup"
 if [ -f "$archive" ]; then
-    tar -C "$root" -xf "$archive"
+    tar -C "$root" --exclude=./sys -xf "$archive"
 else
     debootstrap --variant=minbase --include=php-cli,php-mbstring,php-parsedown bookworm "$root"
 fi
-mkdir -p "$root/sys/fs/cgroup"
-mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup"
 inside() {
     unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" \
         chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"

@@ -25,7 +25,7 @@ main() {
     case $task in
         install) install ;;
         remove) remove; echo "Your studies are kept; --purge removes them too." ;;
-        purge) remove; rm -rf "${XDG_DATA_HOME:-$HOME/.local/share}/stampede" "${XDG_CACHE_HOME:-$HOME/.cache}/stampede" ;;
+        purge) remove; purge ;;
     esac
 }
 
@@ -84,6 +84,18 @@ remove() {
         esac
     done <"$list"
     echo "Removed Stampede from $to."
+}
+
+# What the program kept, and the folders for it where nothing else is in them; not while anybody measures.
+purge() {
+    lock=/run/lock/stampede.lock
+    if [ -w "$lock" ]; then
+        flock --nonblock "$lock" rm -f "$lock" || fail "a Stampede is measuring on this machine; your studies and caches are kept"
+    fi
+    data=${XDG_DATA_HOME:-$HOME/.local/share} cache=${XDG_CACHE_HOME:-$HOME/.cache}
+    rm -rf "$data/stampede" "$cache/stampede" "/var/tmp/stampede-$(id -u)"
+    rmdir "$data" "$HOME/.local" "$cache" 2>/dev/null || true
+    echo "Removed your studies and caches."
 }
 
 # Nothing runs before all of this has arrived.

@@ -92,7 +92,7 @@ fn a_release_is_installed_and_removed_without_a_trace() {
     ] {
         assert!(Path::new(to).join(file).is_file(), "{file}");
     }
-    let removed = install(&home, &["--purge", "--to", to]);
+    let removed = install(&home, &["--remove", "--to", to]);
     assert!(removed.status.success(), "{}", texts(&removed));
     assert_eq!(files(&home), [Path::new(to).join("bin/other")]);
     assert!(!Path::new(to).join("share").exists());
