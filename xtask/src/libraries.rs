@@ -34,6 +34,18 @@ struct Package {
     description: Option<String>,
     source: Option<String>,
     manifest_path: String,
+    targets: Vec<Target>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Target {
+    kind: Vec<String>,
+}
+
+impl Package {
+    fn is_macro(&self) -> bool {
+        self.targets.iter().any(|target| target.kind.iter().any(|kind| kind == "proc-macro"))
+    }
 }
 
 #[derive(Deserialize)]
@@ -83,8 +95,12 @@ impl Libraries {
         let Metadata { mut packages, resolve: Resolve { nodes } } = metadata;
         let program =
             packages.iter().find(|package| package.name == "stampede").cloned().ok_or("no package stampede")?;
-        // What is used to build alone is not inside; of macros' and build scripts' own libraries nothing is either.
-        let inside = |dependency: &&Dependency| dependency.dep_kinds.iter().any(|kind| kind.kind.is_none());
+        // What only builds is not inside: build scripts, macros, and their own libraries.
+        let macros: BTreeSet<&str> =
+            packages.iter().filter(|package| package.is_macro()).map(|package| package.id.as_str()).collect();
+        let inside = |dependency: &&Dependency| {
+            dependency.dep_kinds.iter().any(|kind| kind.kind.is_none()) && !macros.contains(dependency.pkg.as_str())
+        };
         let all: BTreeMap<String, BTreeSet<String>> = nodes
             .into_iter()
             .map(|node| (node.id, node.deps.iter().filter(inside).map(|dependency| dependency.pkg.clone()).collect()))
@@ -202,7 +218,7 @@ mod tests {
         {
             assert!(text.contains(part), "{part}");
         }
-        for part in ["\ninsta ", "\nstampede-core ", "\nwindows-sys "] {
+        for part in ["\ninsta ", "\nstampede-core ", "\nwindows-sys ", "\nserde_derive ", "\nsyn "] {
             assert!(!text.contains(part), "{part} is not inside");
         }
     }
