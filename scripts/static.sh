@@ -6,7 +6,8 @@
 # Writes target/static/ARCHITECTURE/stampede, and its debug information beside it in stampede.debug. LIBC=musl takes musl in place of
 # glibc. CARGO and RUSTC name other programs, CARGO_TARGET_DIR another folder than target. docs/static-program.md has more.
 #
-# Two builds of one commit with the same toolchain are equal byte for byte, wherever the folder, Cargo's home and the target are.
+# Two builds of one commit with the same toolchain shall be equal byte for byte, wherever the folder, Cargo's home and the target are
+# (docs/releases.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
