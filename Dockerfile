@@ -1,6 +1,6 @@
 # Stampede in a container (docs/docker.md). `docker build -t stampede:full .` is the program with the distribution's runtimes, so
 # that `docker run --rm stampede:full` compares them; `docker build --target stampede -t stampede .` is the program alone. It is
-# built here, unless target/image/stampede is there.
+# built here, unless target/image/stampede is there, as after make dist.
 ARG DEBIAN=debian:bookworm-slim
 ARG RUST=rust:1.95-slim-bookworm
 
@@ -8,7 +8,7 @@ FROM ${RUST} AS build
 WORKDIR /src
 COPY . .
 RUN if [ ! -x target/image/stampede ]; then \
-        cargo build --release --locked --package stampede && install -D --strip target/release/stampede target/image/stampede; \
+        cargo build --profile dist --locked --package stampede && install -D --strip target/dist/stampede target/image/stampede; \
     fi
 
 FROM ${DEBIAN} AS stampede

@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings fuzz static
+.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings fuzz static dist dist-test msrv
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -54,13 +54,17 @@ help:
 	@echo "make bench-findings"
 	@echo "             how often the first bottleneck that is named is the right one, into docs/bench-findings.md"
 	@echo "make static  one file that needs no library of the machine, in target/static (docs/static-program.md)"
+	@echo "make dist    what a release consists of, in target/packages (docs/releases.md)"
+	@echo "make dist-test"
+	@echo "             installs, uses and removes that in a bare Debian (root, debootstrap)"
+	@echo "make msrv    compiles with the oldest Rust that Cargo.toml names"
 	@echo "make fuzz    three minutes of fuzzing for each parser"
 
 demo:
 	@scripts/packages.sh demo
 	@scripts/rust.sh
-	cargo build --release --locked --package stampede
-	@scripts/demo.sh $(STAMPEDE)
+	cargo build --profile demo --locked --package stampede
+	@scripts/demo.sh target/demo/stampede
 
 test:
 	@scripts/rust.sh
@@ -224,3 +228,13 @@ fuzz:
 static:
 	@scripts/rust.sh
 	@scripts/static.sh
+
+dist:
+	@scripts/rust.sh
+	@scripts/dist.sh
+
+dist-test:
+	@scripts/dist_test.sh
+
+msrv:
+	@scripts/msrv.sh

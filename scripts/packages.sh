@@ -50,6 +50,13 @@ if [ "$purpose" = findings ]; then
 fi
 if [ "$purpose" = test ]; then
     need git -- program git
+    # Those who install a release, the action's steps, and shells that complete.
+    need curl -- program curl
+    need jq -- program jq
+    need man-db -- program man
+    need groff-base -- program groff
+    need zsh -- program zsh
+    need fish -- program fish
     need docker.io -- program dockerd
     need docker.io -- program docker
     need debootstrap -- program debootstrap

@@ -5,12 +5,30 @@
 #
 # Writes target/static/ARCHITECTURE/stampede, and its debug information beside it in stampede.debug. LIBC=musl takes musl in place of
 # glibc. CARGO and RUSTC name other programs, CARGO_TARGET_DIR another folder than target. docs/static-program.md has more.
+#
+# Two builds of one commit with the same toolchain shall be equal byte for byte, wherever the folder, Cargo's home and the target are
+# (docs/releases.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 most_bytes=30000000
 libc=${LIBC:-gnu}
 target=${CARGO_TARGET_DIR:-target}
+
+# Where things lie here is in debug information, in panics and in what is written in C; a later name of these comes before an earlier.
+home=$(readlink -f "${CARGO_HOME:-$HOME/.cargo}")
+here=$(pwd -P)
+places=("$home=/cargo" "$here=/stampede")
+mkdir -p "$target"
+built_in=$(readlink -f "$target")
+[ "$built_in" = "$here/target" ] || places+=("$built_in=/stampede/target")
+remap=${places[*]/#/--remap-path-prefix=}
+prefix_map=${places[*]/#/-ffile-prefix-map=}
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
+# What this machine's builds are set to otherwise.
+unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER CFLAGS
+export CARGO_INCREMENTAL=0
 
 build() { # architecture
     local triple=$1-unknown-linux-$libc prefix='' built out
@@ -26,13 +44,14 @@ build() { # architecture
         exit 3
     fi
     local name=${triple//-/_}
-    local -x "CARGO_TARGET_${name^^}_LINKER=${prefix}gcc" "CARGO_TARGET_${name^^}_RUSTFLAGS=-C target-feature=+crt-static"
+    local -x "CARGO_TARGET_${name^^}_LINKER=${prefix}gcc" "CARGO_TARGET_${name^^}_RUSTFLAGS=-C target-feature=+crt-static $remap"
     # What is written in C: SQLite, and the cryptography of ring.
     if [ "$libc" = musl ]; then
         local -x "CC_$name=$1-linux-musl-gcc" "CARGO_TARGET_${name^^}_LINKER=$1-linux-musl-gcc"
     else
         local -x "CC_$name=${prefix}gcc" "AR_$name=${prefix}ar"
     fi
+    local -x "CFLAGS_$name=$prefix_map"
     "${CARGO:-cargo}" build --profile dist --locked --package stampede --bin stampede --target "$triple"
 
     built=$target/$triple/dist/stampede

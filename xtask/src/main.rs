@@ -1,10 +1,12 @@
 //! `cargo xtask tidy`: checks of the repository itself that no compiler makes. `cargo xtask words --write` writes again which
-//! phrases each file may still have, and `cargo xtask lines` counts the lines of each crate.
+//! phrases each file may still have, `cargo xtask lines` counts the lines of each crate, and `licences` and `sbom` print what is inside the
+//! program (scripts/dist.sh).
 
 mod crates;
 mod files;
 mod findings;
 mod flags;
+mod libraries;
 mod lines;
 mod names;
 mod prose;
@@ -37,16 +39,27 @@ fn main() -> ExitCode {
             )
         }
         ["words", "--write"] => ended(&words::write(&root).err().unwrap_or_default(), "words: written"),
-        ["lines", ref revision @ ..] if revision.len() < 2 => match lines::table(&root, revision.first().copied()) {
-            Ok(table) => ended(&[], &table),
-            Err(problem) => {
-                eprintln!("lines: {problem}");
-                ExitCode::FAILURE
-            }
-        },
+        ["lines", ref revision @ ..] if revision.len() < 2 => {
+            printed("lines", lines::table(&root, revision.first().copied()))
+        }
+        ["licences", target] => printed("licences", libraries::licences(&root, target)),
+        ["sbom", target] => printed("sbom", libraries::bill(&root, target)),
         _ => {
-            eprintln!("usage: cargo xtask tidy\n       cargo xtask words --write\n       cargo xtask lines [REVISION]");
+            eprintln!(
+                "usage: cargo xtask tidy\n       cargo xtask words --write\n       cargo xtask lines [REVISION]\n       \
+                 cargo xtask licences|sbom TARGET"
+            );
             ExitCode::from(2)
+        }
+    }
+}
+
+fn printed(what: &str, text: Result<String, String>) -> ExitCode {
+    match text {
+        Ok(text) => ended(&[], text.trim_end()),
+        Err(problem) => {
+            eprintln!("{what}: {problem}");
+            ExitCode::FAILURE
         }
     }
 }

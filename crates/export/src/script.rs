@@ -146,8 +146,8 @@ fn words(resolved: &Resolved<'_>, program: &Program, what: &str) -> Result<Strin
     Ok(words.join(" "))
 }
 
-/// A word of a shell.
-pub(crate) fn quoted(word: &str) -> String {
+/// A word as a POSIX shell reads it back.
+pub fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@,+%".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -42,6 +42,18 @@ pub fn terminal(machine: &Machine, findings: &[Finding], width: usize, color: bo
     lines.join("\n") + "\n"
 }
 
+/// What it comes to, in a line without an end: `This machine can measure; 2 things may disturb it: activity, frequency.`
+pub fn line(findings: &[Finding]) -> String {
+    let warnings: Vec<&str> =
+        findings.iter().filter(|one| one.severity == Severity::Warning).map(|one| one.id.as_str()).collect();
+    let verdict = verdict(findings);
+    if is_fit(findings) && !warnings.is_empty() {
+        format!("{}: {}.", verdict.trim_end_matches('.'), warnings.join(", "))
+    } else {
+        verdict
+    }
+}
+
 fn verdict(findings: &[Finding]) -> String {
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
     match (count(Severity::Error), count(Severity::Warning)) {

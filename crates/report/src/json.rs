@@ -38,7 +38,8 @@ pub(crate) const FORMAT: Format = Format {
     write: |answer| answer.json(),
 };
 
-const SCHEMA: &str = "stampede/study/v1";
+/// The value of `schema` in what `--json` writes of a study.
+pub const SCHEMA: &str = "stampede/study/v1";
 
 /// Renders a study as JSON. It ends with a line break.
 pub fn render(view: &StudyView<'_>) -> String {

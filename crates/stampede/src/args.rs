@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser, Subcommand, ValueEnum, value_parser};
+use clap_complete::Shell;
 use stampede_conduct::{Bench, Host};
 use stampede_plan::{
     AtFlag, CapacityFlags, CompareFlags, HostFlag, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags,
@@ -18,6 +19,7 @@ use crate::export::args::ExportArgs;
 use crate::forecast::args::ForecastArgs;
 use crate::gate::args::GateArgs;
 use crate::init::args::TrafficArgs;
+use crate::help::args::HelpArgs;
 use crate::inside::args::InsideArgs;
 use crate::load::args::LoadArgs;
 use crate::report::args::ReportArgs;
@@ -29,6 +31,9 @@ use crate::study_file::args::{ExportStudyArgs, ImportStudyArgs};
 #[derive(Debug, Parser)]
 #[command(
     version,
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true,
     max_term_width = 100,
     after_help = "Examples:\n  \
         stampede compare markdown\n  \
@@ -41,8 +46,14 @@ use crate::study_file::args::{ExportStudyArgs, ImportStudyArgs};
         5 a trial failed; 130 interrupted."
 )]
 pub(crate) struct Args {
+    /// Print version
+    #[arg(long, short = 'V')]
+    pub(crate) version: bool,
+    /// With --version: print also what it was built from, and the versions of its files
+    #[arg(long, requires = "version")]
+    pub(crate) verbose: bool,
     #[command(subcommand)]
-    pub(crate) command: Asked,
+    pub(crate) command: Option<Asked>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -160,6 +171,16 @@ pub(crate) enum Asked {
     /// Processes, control groups and folders of runs whose Stampede is gone. What a living Stampede uses is not touched.
     /// The next `stampede compare` does the same.
     Clean(CleanArgs),
+    /// Print the help of a command, or its manual page
+    Help(HelpArgs),
+    /// Print a script that completes command lines of Stampede in a shell
+    ///
+    /// Packages install it. By hand: `stampede completions bash > ~/.local/share/bash-completion/completions/stampede`, `stampede
+    /// completions fish > ~/.config/fish/completions/stampede.fish`, and for zsh a file `_stampede` in a folder of $fpath.
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
     /// Supervise one deployment (started by Stampede itself)
     #[command(name = "__warden", hide = true)]
     Warden,

@@ -8,7 +8,7 @@ use stampede_plan::read_capacity;
 use crate::args::CapacityArgs;
 use crate::compare::conclude;
 use crate::show::Report;
-use crate::{Outcome, folders};
+use crate::{Outcome, doctor, folders};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: Box<CapacityArgs>, host: &dyn Host) -> Outcome {
@@ -27,6 +27,7 @@ pub(crate) fn run(args: Box<CapacityArgs>, host: &dyn Host) -> Outcome {
         backend: backend.backend.chosen(),
     };
     let path = folders::store(&store)?;
+    doctor::introduce(&path, bench.quiet.quiet);
     let (ended, mut record) = stampede_conduct::capacity(bench.on(host), &path, &request)?;
     conclude(ended, &report, &mut record, &path, host)
 }

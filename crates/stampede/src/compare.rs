@@ -10,7 +10,7 @@ use stampede_plan::ComparePlan;
 
 use crate::args::CompareArgs;
 use crate::show::Report;
-use crate::{Outcome, capacity, folders, screen};
+use crate::{Outcome, capacity, doctor, folders, screen};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
@@ -34,6 +34,7 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
         backend: backend.backend.chosen(),
     };
     let path = folders::store(&store)?;
+    doctor::introduce(&path, bench.quiet.quiet);
     let (ended, mut record) = match plan.at {
         Some(share) => compare_with_open_part(bench.on(host), &path, &request, share)?,
         None => carry_out(bench.on(host), &path, &request)?,

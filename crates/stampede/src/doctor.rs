@@ -41,6 +41,17 @@ pub(crate) fn run(args: &DoctorArgs, host: &dyn Host) -> Outcome {
     Ok(if report::is_fit(&findings) { Exit::Done } else { Exit::Missing })
 }
 
+/// Says in a line whether this machine can measure, to a person who measures with this store for the first time.
+pub(crate) fn introduce(store: &Path, quiet: bool) {
+    if quiet || store.exists() || !screen::is_terminal(&io::stderr()) {
+        return;
+    }
+    // As in `run`.
+    let _ = scope::enter(Path::new("/"));
+    raise_open_files();
+    screen::note(&format!("{} More: stampede doctor", report::line(&doctor::examine())));
+}
+
 /// Which runtimes are here.
 fn runtimes() -> Result<Finding, Failure> {
     let found = list::installed()?;

@@ -18,7 +18,7 @@ use stampede_store::StoredStudy;
 use self::args::GateArgs;
 use crate::args::{BenchArgs, StoreArgs};
 use crate::destination::{Outputs, put};
-use crate::{Outcome, folders, screen, show};
+use crate::{Outcome, doctor, folders, screen, show};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
@@ -157,6 +157,8 @@ fn measured(
     bench: Bench<'_>,
 ) -> Result<Judged, Failure> {
     let [base, head] = sides;
+    let path = folders::store(store)?;
+    doctor::introduce(&path, bench.quiet);
     // Their folders live until the study is over.
     let (base, head) = (base.check_out()?, head.check_out()?);
     let size = bench.host.size();
@@ -166,7 +168,7 @@ fn measured(
     };
     let read = |side: &Files| measuring.read(side.path(), decides, size, &BuiltIn).map_err(Failure::usage);
     let (before, after) = Failure::both(read(&base), read(&head))?;
-    match gate(bench, &folders::store(store)?, [before, after], metric, threshold)? {
+    match gate(bench, &path, [before, after], metric, threshold)? {
         Gated::Interrupted(kept) => {
             screen::warning(&format!("interrupted; {kept} finished trials are kept"));
             Ok(Judged::Interrupted)

@@ -8,6 +8,7 @@ mod backend;
 mod capacity;
 mod clean;
 mod compare;
+mod completions;
 mod destination;
 mod doctor;
 mod exit;
@@ -16,6 +17,7 @@ mod folders;
 mod forecast;
 mod gate;
 mod generators;
+mod help;
 mod host;
 mod init;
 mod inside;
@@ -38,6 +40,8 @@ mod show_runtime;
 mod signals;
 mod study_file;
 mod tune;
+mod version;
+mod welcome;
 mod why;
 mod yard_stick;
 
@@ -56,17 +60,30 @@ use crate::host::ThisMachine;
 
 fn main() -> ExitCode {
     name_service::keep_to_files_and_dns();
-    match Args::parse().command {
-        Asked::Warden => stampede_platforms::warden::run(),
-        Asked::Agent { lock, first } => agent::serve(lock.as_deref(), first),
-        Asked::YardStick { address } => yard_stick::serve(&address),
-        command => exit::code(obey(command, &ThisMachine::new())),
+    match Args::parse() {
+        Args { command: Some(Asked::Warden), .. } => stampede_platforms::warden::run(),
+        Args { command: Some(Asked::Agent { lock, first }), .. } => agent::serve(lock.as_deref(), first),
+        Args { command: Some(Asked::YardStick { address }), .. } => yard_stick::serve(&address),
+        args => exit::code(obey(args, &ThisMachine::new())),
     }
 }
 
 /// Does what a command line asks for, and says why it could not.
-fn obey(command: Asked, host: &dyn Host) -> Exit {
-    let outcome = match command {
+fn obey(args: Args, host: &dyn Host) -> Exit {
+    let outcome = match args {
+        Args { version: true, verbose, command: _ } => version::run(verbose),
+        Args { command: Some(command), .. } => outcome(command, host),
+        Args { command: None, .. } => welcome::run(host),
+    };
+    outcome.unwrap_or_else(|Failure { exit, message }| {
+        message.lines().for_each(screen::error);
+        exit
+    })
+}
+
+/// What comes of a command.
+fn outcome(command: Asked, host: &dyn Host) -> Outcome {
+    match command {
         Asked::Compare(args) => compare::run(args, host),
         Asked::Capacity(args) => capacity::run(args, host),
         Asked::Gate(args) => gate::run(*args, host),
@@ -90,14 +107,12 @@ fn obey(command: Asked, host: &dyn Host) -> Exit {
         Asked::ImportStudy(args) => study_file::import(&args),
         Asked::Doctor(args) => doctor::run(&args, host),
         Asked::Clean(args) => clean::run(&args),
+        Asked::Help(args) => help::run(args, host),
+        Asked::Completions { shell } => completions::run(shell),
         Asked::Look { questions } => looker::answer(&questions),
         // They have no words for anybody, and exit codes of their own.
         Asked::Warden | Asked::Agent { .. } | Asked::YardStick { .. } => Ok(Exit::Done),
-    };
-    outcome.unwrap_or_else(|Failure { exit, message }| {
-        message.lines().for_each(screen::error);
-        exit
-    })
+    }
 }
 
 /// What a command returns.

@@ -2,13 +2,15 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
+use rustix::process::geteuid;
 use stampede_conduct::{Failure, needs};
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, PlatformChoice};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform};
-use stampede_platforms::{LocalConfig, LocalPlatform};
+use stampede_platforms::{LocalConfig, LocalPlatform, scope};
 use stampede_seam::{Platform, Vantage};
 
 use crate::generators::{self, Demand};
@@ -32,12 +34,29 @@ pub(crate) async fn platform(
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             };
             clean::tell(platform.cleaned());
+            if !geteuid().is_root() && !scope::can_limit(Path::new("/")) {
+                let program = env::current_exe().map_err(Failure::missing)?;
+                let line = as_root(&program.to_string_lossy(), env::args().skip(1));
+                screen::note(&format!(
+                    "This user cannot limit CPU and memory here, and figures without limits do not count. As root:\n  {line}"
+                ));
+            }
             Ok(Box::new(platform))
         }
         PlatformChoice::Docker { base_image } => {
             Ok(Box::new(containers(base_image, plan, beside, server_cpus, quiet).await?))
         }
     }
+}
+
+/// The line that does the same as root.
+fn as_root(program: &str, args: impl Iterator<Item = String>) -> String {
+    ["sudo".to_owned(), program.to_owned()]
+        .into_iter()
+        .chain(args)
+        .map(|word| stampede_export::quoted(&word))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Containers of this image, with all that the runtimes of a plan and of those beside it need.
@@ -98,4 +117,18 @@ pub(crate) fn goes_first() -> bool {
 fn warden() -> Result<Vec<OsString>, Failure> {
     let program = env::current_exe().map_err(Failure::missing)?;
     Ok(vec![program.into_os_string(), "__warden".into()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_for_root_is_what_was_typed() {
+        let args = ["compare", "my app", "--set", "a=it's", ""].map(str::to_owned);
+        assert_eq!(
+            as_root("/usr/bin/stampede", args.into_iter()),
+            r"sudo /usr/bin/stampede compare 'my app' --set 'a=it'\''s' ''"
+        );
+    }
 }

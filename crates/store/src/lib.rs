@@ -14,7 +14,8 @@ mod study_tables;
 mod trial_rows;
 mod yard_stick_rows;
 
+pub use schema::VERSION;
 pub use stampede_core::StoredStudy;
 pub use store::{Import, Standing, Store, StoreError, StudyRow};
-pub use study_file::{StudyFileError, read_study_file};
+pub use study_file::{LAYOUT as STUDY_FILE_VERSION, StudyFileError, read_study_file};
 pub use study_tables::StageError;

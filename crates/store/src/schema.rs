@@ -37,7 +37,7 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// The version that this program writes.
-pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// What a file is.
 #[derive(Debug, PartialEq, Eq)]

@@ -31,7 +31,7 @@ use crate::study_tables::{self, StageError, Table};
 
 const MAGIC: &str = "stampede-study";
 /// The version of the layout.
-const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 1;
 /// No first line is longer: 15 + 10 + 20 + 65.
 const LONGEST_HEADER: usize = 120;
 /// The most that is read, before and after it is unpacked: a study of 1,000 trials takes some 20 MB unpacked, and what would

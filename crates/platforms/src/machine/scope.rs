@@ -96,6 +96,11 @@ pub fn enter(root: &Path) -> Result<(), ScopeError> {
     Err(ScopeError::Again(systemd_run().arg(program).args(env::args_os().skip(1)).env(TRIED, "1").exec()))
 }
 
+/// Whether this process can make limited groups where it is. `root` is as for [`enter`].
+pub fn can_limit(root: &Path) -> bool {
+    Hierarchy::detect(root).is_ok()
+}
+
 /// What decides whether systemd is asked.
 struct Circumstances {
     unusable: DetectError,

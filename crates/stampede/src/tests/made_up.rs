@@ -118,7 +118,7 @@ impl MadeUp {
         let parsed = Args::try_parse_from(&args).unwrap_or_else(|error| panic!("{error}"));
         let captured = Captured::default();
         capture::install(Some(captured.clone()));
-        let exit = obey(parsed.command, self);
+        let exit = obey(parsed, self);
         capture::install(None);
         let [stdout, stderr] = captured.texts();
         Said { code: exit as u8, stdout, stderr }

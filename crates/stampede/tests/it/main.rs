@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod action;
 mod agent;
+mod answerer;
 mod application;
 mod capacity;
 mod comparison;
@@ -20,6 +22,7 @@ mod load;
 mod load_order;
 mod mimic;
 mod plan;
+mod release;
 mod report;
 mod reproduce;
 mod rinha;

@@ -1,0 +1,123 @@
+//! `stampede` without a command: what this folder holds, and what to type next.
+
+use std::io;
+use std::path::Path;
+
+use clap::CommandFactory;
+use stampede_conduct::{Failure, Host};
+use stampede_plan::{ComparePlan, HostFlag, IndexFlag, PLAN_FILE};
+
+use crate::args::Args;
+use crate::exit::Exit;
+use crate::{Outcome, list, screen};
+use stampede_catalogue::BuiltIn;
+
+/// The file that makes a folder a PHP project: what is wrong with one is worth more than the list of commands.
+const PROJECT: &str = "composer.json";
+
+pub(crate) fn run(host: &dyn Host) -> Outcome {
+    greet(Path::new("."), host)
+}
+
+fn greet(folder: &Path, host: &dyn Host) -> Outcome {
+    if folder.join(PLAN_FILE).is_file() {
+        return next(&format!("This folder has a plan: {PLAN_FILE}"), &OF_A_PLAN);
+    }
+    match ComparePlan::of_application(folder, &IndexFlag::default(), &HostFlag::default(), host.size(), &BuiltIn) {
+        Ok(plan) => next(&seen(&plan, &list::installed()?), &OF_AN_APPLICATION),
+        Err(mistakes) if folder.join(PROJECT).is_file() => Err(Failure::usage(mistakes)),
+        Err(_) => {
+            let help = Args::command().max_term_width(100).render_help();
+            let coloured = screen::colour_on(&io::stderr());
+            screen::write(if coloured { help.ansi().to_string() } else { help.to_string() }.as_bytes());
+            Ok(Exit::Usage)
+        }
+    }
+}
+
+/// Commands, each with what it is for.
+const OF_A_PLAN: [(&str, &str); 3] = [
+    ("stampede compare", "measure what the plan says"),
+    ("stampede compare --dry-run", "print what that would be"),
+    ("stampede --help", "all commands"),
+];
+const OF_AN_APPLICATION: [(&str, &str); 4] = [
+    ("stampede compare .", "which runtime is fastest for it"),
+    ("stampede init .", "write a plan first, with its answers"),
+    ("stampede gate main .", "is it slower than the branch main?"),
+    ("stampede --help", "all commands"),
+];
+
+fn next(seen: &str, commands: &[(&str, &str)]) -> Outcome {
+    let rows = commands.iter().map(|(command, purpose)| format!("  {command:<28}{purpose}\n"));
+    screen::print(&format!("{seen}\n\nNext:\n{}", rows.collect::<String>()))?;
+    Ok(Exit::Done)
+}
+
+/// What an application is, and who can serve it here.
+fn seen(plan: &ComparePlan, installed: &[String]) -> String {
+    let width = screen::width();
+    let Some(look) = &plan.look else { return String::new() };
+    let article = if look.title.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" };
+    let packages = if look.packages.is_empty() { String::new() } else { format!(" with {}", look.packages.join(", ")) };
+    let can: Vec<String> = plan.candidates.iter().map(|candidate| candidate.runtime.id().to_string()).collect();
+    let here: Vec<&str> = can.iter().filter(|id| installed.contains(id)).map(String::as_str).collect();
+    let runtimes = match here[..] {
+        [] => format!(
+            "Nothing that can serve it is installed; it takes one of {} (stampede list runtimes has how to get them).",
+            can.join(", ")
+        ),
+        _ => format!("Installed and able to serve it: {}.", here.join(", ")),
+    };
+    let texts = [format!("This folder is {article} {}{packages}.", look.title), runtimes];
+    texts.map(|text| stampede_report::terminal::paragraph(&text, 2, width)).join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::host::ThisMachine;
+    use crate::screen::capture::{Captured, install};
+
+    /// Exit code, and both streams.
+    fn greeted(files: &[(&str, &str)]) -> (u8, String) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let captured = Captured::default();
+        install(Some(captured.clone()));
+        let outcome = greet(folder.path(), &ThisMachine::new());
+        install(None);
+        let (exit, more) = match outcome {
+            Ok(exit) => (exit, String::new()),
+            Err(Failure { exit, message }) => (exit, message),
+        };
+        (exit as u8, captured.texts().concat() + &more)
+    }
+
+    #[test]
+    fn what_a_folder_holds_is_said_with_the_next_command() {
+        for (name, files, code, parts) in [
+            ("a plan", &[("stampede.yaml", "workload: hello\n")][..], 0, &["has a plan", "stampede compare  "][..]),
+            (
+                "scripts",
+                &[("public/index.php", "<?php echo 1;")],
+                0,
+                &["This folder is a", "able to serve it", "stampede compare ."],
+            ),
+            ("nothing", &[], 2, &["Usage: stampede", "Examples:"]),
+            ("a project that cannot be served", &[("composer.json", "{")], 2, &["composer.json"]),
+        ] {
+            let (exit, said) = greeted(files);
+            assert_eq!(exit, code, "{name}: {said}");
+            for part in parts {
+                assert!(said.contains(part), "{name}: {part}\n{said}");
+            }
+        }
+    }
+}
