@@ -41,6 +41,7 @@ pub(crate) fn order(server: SocketAddr, cpus: &[u32], backend: Backend) -> LoadO
         keep_alive: true,
         seed: 0,
         shard: None,
+        source: None,
         slices: false,
         cpus: cpus.to_vec(),
         backend,
