@@ -1,7 +1,7 @@
 //! A connection that carries one request at a time (RFC 9112).
 
 use stampede_seam::BreakPoint;
-use stampede_wire::response::{DecodeError, Decoder, Progress, Stage};
+use stampede_wire::response::{AnswerStage, DecodeError, Decoder, Progress};
 
 use crate::body_check::Comparing;
 use crate::fault::Fault;
@@ -53,9 +53,9 @@ impl Http1 {
     /// How far the present answer is.
     pub(crate) fn answer_point(&self) -> BreakPoint {
         match self.decoder.stage() {
-            Stage::Nothing => BreakPoint::Waiting,
-            Stage::Head => BreakPoint::Head,
-            Stage::Body => BreakPoint::Body,
+            AnswerStage::Nothing => BreakPoint::Waiting,
+            AnswerStage::Head => BreakPoint::Head,
+            AnswerStage::Body => BreakPoint::Body,
         }
     }
 
@@ -66,7 +66,7 @@ impl Http1 {
         match self.decoder.feed(bytes, comparing) {
             Ok(Progress::Incomplete) => {
                 // What came may have been interim answers alone.
-                self.answering_finally = self.decoder.stage() != Stage::Nothing;
+                self.answering_finally = self.decoder.stage() != AnswerStage::Nothing;
                 Came::Incomplete
             }
             Ok(Progress::Complete { consumed }) if consumed < bytes.len() => {

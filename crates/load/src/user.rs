@@ -64,7 +64,7 @@ pub(crate) struct User {
     /// Whether it is on the list of those that leave with the next wait.
     departing: bool,
     sent_at: Instant,
-    /// When the kernel had all of the request; kept up only where each request is kept.
+    /// When the kernel took more of the request than at once; kept up only where each request is kept.
     written_at: Instant,
     pub(crate) first_byte_at: Instant,
     /// When it is to be woken; timers of other instants are out of date.
@@ -424,9 +424,6 @@ impl User {
             Ok(Requested::Sent(count)) => {
                 self.state = State::Exchanging;
                 recorder.sent_bytes(self.phase, count);
-                if recorder.sampler.is_some() {
-                    self.written_at = if I::DEFERS { now } else { Instant::now() };
-                }
                 if !I::DEFERS {
                     self.was_late(recorder, now);
                 } else if !mem::replace(&mut self.departing, true) {

@@ -116,7 +116,7 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
     let Some(url) = typed.http_url(&full) else {
         return Err(Mistakes(typed.mistakes));
     };
-    if url.encrypted && typed.has("X") {
+    if url.encrypted && proxy.is_some() {
         typed.mistake(
             format!("-X {}", typed.last("X").unwrap_or_default()),
             "is for http:// alone here",
@@ -481,7 +481,6 @@ mod tests {
                     -X :1 -B no -f TLS1 -Z X -E none -kj ftp://h/ -k";
         let places = [
             "-b 1",
-            "-v 2",
             "-j",
             "-c 0",
             "-n none",
@@ -492,6 +491,7 @@ mod tests {
             "-A me",
             "-H \"x\"",
             "-H \"a:2\"",
+            "-v 2",
             "-f TLS1",
             "-Z X",
             "-E none",

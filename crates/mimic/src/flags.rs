@@ -126,9 +126,11 @@ impl Syntax {
                 }
             }
         }
-        let not_done = format!("Not done here, where each says what to do instead: {}", not_done.join(", "));
-        let _ =
-            writeln!(text, "\n{}\n\nExample:\n  stampede {tool} {example}\n", wrap("", &not_done, 0, 80).join("\n"));
+        if !not_done.is_empty() {
+            let not_done = format!("Not done here, where each says what to do instead: {}", not_done.join(", "));
+            let _ = writeln!(text, "\n{}", wrap("", &not_done, 0, 80).join("\n"));
+        }
+        let _ = writeln!(text, "\nExample:\n  stampede {tool} {example}\n");
         text.push_str(
             "Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
              4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\

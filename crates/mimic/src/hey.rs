@@ -119,10 +119,11 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
     let url = typed.url();
     let full = url;
     let Some(url) = typed.http_url(url) else { return Err(Mistakes(typed.mistakes)) };
-    if let Some(proxy) = typed.last("x")
+    if let Some(typed_proxy) = typed.last("x")
+        && proxy.is_some()
         && url.encrypted
     {
-        typed.mistake(format!("-x {proxy}"), "is for http:// alone here", "give an http:// URL");
+        typed.mistake(format!("-x {typed_proxy}"), "is for http:// alone here", "give an http:// URL");
     }
     let paced = rate.is_some();
     // Go's clients share one connection of HTTP/2.

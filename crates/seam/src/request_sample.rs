@@ -11,7 +11,7 @@ pub struct RequestSample {
     pub sent_ns: Option<u64>,
     /// How long it waited for a connection that was opened for it, encryption included; 0 where one was open.
     pub connect_ns: u64,
-    /// From when it was sent until the kernel had all of it; 0 where that is not seen: requests that leave together, TLS and HTTP/2.
+    /// From when it was sent until the kernel had all of it; 0 where it took all at once, and where that is not seen: TLS and HTTP/2.
     pub written_ns: u64,
     /// From when it was sent to the first byte of its answer, if one came. Interim answers do not count.
     pub first_byte_ns: Option<u64>,

@@ -89,7 +89,7 @@ pub struct Decoder {
 
 /// How far the present answer is, interim ones left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum AnswerStage {
     /// Nothing of it has come.
     Nothing,
     /// A part of its head has.
@@ -120,11 +120,11 @@ impl Decoder {
     }
 
     /// How far the present answer is.
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> AnswerStage {
         match self.state {
-            State::Head if self.partial_head.is_empty() => Stage::Nothing,
-            State::Head => Stage::Head,
-            State::Length(_) | State::Chunked(_) | State::UntilClose | State::Complete => Stage::Body,
+            State::Head if self.partial_head.is_empty() => AnswerStage::Nothing,
+            State::Head => AnswerStage::Head,
+            State::Length(_) | State::Chunked(_) | State::UntilClose | State::Complete => AnswerStage::Body,
         }
     }
 
