@@ -24,7 +24,7 @@ pub(super) fn lines(facts: &AnswerFacts) -> Vec<String> {
     if let Some(Breach { rule, bytes, .. }) = breach {
         let shown = bytes.get(..SHOWN).unwrap_or(bytes);
         let more = if shown.len() < bytes.len() { " ..." } else { "" };
-        lines.extend(wrap("  breach     ", rule, 13, 80));
+        lines.extend(wrap("  not HTTP   ", rule, 13, 80));
         lines.push(format!("             {}{more}", shown.escape_ascii()));
     }
     lines
@@ -74,7 +74,7 @@ mod tests {
             "  broken off 7 x refused by the server while connecting, 1 x reset by the server\n             in the body, 2 x given",
             "up here before the first byte\n",
             "  interim    3 x 103; the first byte below is the final answer's\n",
-            "  breach     a rule (section 5)\n             \\\"X: y\\\"\\r\\n",
+            "  not HTTP   a rule (section 5)\n             \\\"X: y\\\"\\r\\n",
         ] {
             assert!(text.contains(expected), "{expected:?} is not in\n{text}");
         }
