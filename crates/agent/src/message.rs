@@ -110,7 +110,7 @@ mod tests {
     };
     use stampede_seam::{
         Backend, Check, Failure, HeldUp, LoadExchange, LoadSpec, Pause, Saturation, Shard, Slice, Statuses, StepResult,
-        TlsSpec, Trust, WrongAnswer,
+        TlsClient, TlsSpec, Trust, WrongAnswer,
     };
     use stampede_testkit::samples;
 
@@ -146,7 +146,11 @@ mod tests {
             targets: vec![tcp(), Endpoint::Unix("/run/a".into())],
             host: "a".to_owned(),
             protocol: Protocol::Http11,
-            tls: Some(TlsSpec { server_name: "a".to_owned(), trust: Trust::Pem(vec![0, 200]) }),
+            tls: Some(TlsSpec {
+                server_name: "a".to_owned(),
+                trust: Trust::Pem(vec![0, 200]),
+                client: TlsClient::default(),
+            }),
             exchanges: vec![LoadExchange::new(request(), Check::new(Statuses::only(200), Vec::new()))],
             load: load.parse().unwrap(),
             think: Pause::default(),
@@ -159,6 +163,7 @@ mod tests {
             keep_alive: true,
             seed: u64::MAX,
             shard: Some(Shard { index: 1, of: NonZeroU32::MIN }),
+            source: None,
             slices: true,
             cpus: vec![0, 3],
             backend: Backend::IoUring,

@@ -226,6 +226,7 @@ fn spec(Traffic { protocol, connections, body }: &Traffic, to: SocketAddr, clien
         keep_alive: true,
         seed: 1,
         shard: None,
+        source: None,
         slices: false,
         cpus: vec![clients as u32],
         backend: Backend::Epoll,

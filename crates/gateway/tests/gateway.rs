@@ -100,6 +100,7 @@ impl Fleet {
             keep_alive: true,
             seed: 1,
             shard: None,
+            source: None,
             slices: false,
             cpus: vec![0],
             backend: Backend::Epoll,

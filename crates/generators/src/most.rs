@@ -44,6 +44,7 @@ pub(crate) fn order(server: SocketAddr, cpus: &[u32], window: Duration, backend:
         keep_alive: true,
         seed: 0,
         shard: None,
+        source: None,
         slices: false,
         cpus: cpus.to_vec(),
         backend,

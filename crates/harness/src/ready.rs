@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stampede_core::{Answer, Case, Endpoint, ReadinessRecord, Request, named_status};
-use stampede_seam::{Call, NoAnswer, Running, TlsSpec, Trust, Vantage};
+use stampede_seam::{Call, NoAnswer, Running, TlsClient, TlsSpec, Trust, Vantage};
 
 use crate::{complaint, crash_loop};
 
@@ -37,7 +37,11 @@ pub(crate) struct Front {
 impl Front {
     /// The front of a case that runs, with the certificate that is trusted there, in PEM, where it speaks TLS.
     pub(crate) fn of(running: &dyn Running, case: &Case, trust: Option<&[u8]>) -> Self {
-        let tls = trust.map(|pem| TlsSpec { server_name: SERVER_NAME.to_owned(), trust: Trust::Pem(pem.to_vec()) });
+        let tls = trust.map(|pem| TlsSpec {
+            server_name: SERVER_NAME.to_owned(),
+            trust: Trust::Pem(pem.to_vec()),
+            client: TlsClient::default(),
+        });
         Self { tls, ..Self::plain(running.front(), case) }
     }
 

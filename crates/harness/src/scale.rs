@@ -226,6 +226,7 @@ impl Act<'_> {
             keep_alive: case.topology.keep_alive,
             seed: self.timing.seed.wrapping_add(u64::from(trial.block)),
             shard: None,
+            source: None,
             slices: true,
             cpus: case.pinning.generator.clone(),
             backend: self.context.backend,

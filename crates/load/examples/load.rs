@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         keep_alive: true,
         seed: 1,
         shard: None,
+        source: None,
         slices: false,
         cpus: vec![0],
         backend: named.ok_or("the backends are epoll and io-uring")?,

@@ -7,6 +7,8 @@ use stampede_wire::response::{Head, Visitor};
 
 use stampede_seam::WrongAnswer;
 
+use crate::protocol_notes::{ProtocolNotes, Rule};
+
 /// The most wrong answers that are kept.
 const WRONG_ANSWERS: usize = 3;
 
@@ -18,6 +20,8 @@ const WRONG_BYTES: usize = 512;
 pub(crate) struct Evidence {
     kept: Vec<WrongAnswer>,
     spare: Vec<Vec<u8>>,
+    /// What else answers say.
+    pub(crate) notes: ProtocolNotes,
 }
 
 impl Evidence {
@@ -25,6 +29,7 @@ impl Evidence {
         Self {
             kept: Vec::with_capacity(WRONG_ANSWERS),
             spare: (0..WRONG_ANSWERS).map(|_| Vec::with_capacity(WRONG_BYTES)).collect(),
+            notes: ProtocolNotes::new(),
         }
     }
 
@@ -47,14 +52,15 @@ impl Evidence {
         }
     }
 
-    pub(crate) fn into_wrong_answers(self) -> Vec<WrongAnswer> {
-        self.kept
+    pub(crate) fn into_parts(self) -> (Vec<WrongAnswer>, ProtocolNotes) {
+        (self.kept, self.notes)
     }
 
     /// Adds another thread's wrong answers, as long as there is room.
     pub(crate) fn merge(&mut self, other: Self) {
         self.kept.extend(other.kept);
         self.kept.truncate(WRONG_ANSWERS);
+        self.notes.merge(other.notes);
     }
 }
 
@@ -83,6 +89,16 @@ impl Comparison {
         if check.concludes_late() {
             self.first.reserve_exact(WRONG_BYTES);
         }
+    }
+
+    /// Bytes of the body that have come.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Another answer is to come.
+    pub(crate) fn begin(&mut self) {
+        self.length = 0;
     }
 
     /// Status of the answer now that it is complete, and what is wrong with it.
@@ -124,8 +140,28 @@ pub(crate) struct Comparing<'a> {
     pub(crate) concludes_late: bool,
 }
 
+impl Comparing<'_> {
+    /// The status of the answer, or of the one before where no head of it has come.
+    pub(crate) fn status(&self) -> u16 {
+        match &self.expected {
+            Expected::Check(_) => self.comparison.judgement.status(),
+            Expected::Journey(journey, _) => journey.status(),
+        }
+    }
+
+    /// The answer breaks the protocol.
+    pub(crate) fn breach(&mut self, rule: Rule, bytes: &[u8]) {
+        self.evidence.notes.breach(self.step, rule, bytes);
+    }
+}
+
 impl Visitor for Comparing<'_> {
+    fn interim(&mut self, status: u16) {
+        self.evidence.notes.interim(status);
+    }
+
     fn head(&mut self, head: &Head<'_>) {
+        self.evidence.notes.head(head);
         let Comparison { judgement, length, evidence, first } = &mut *self.comparison;
         let is_right = match &mut self.expected {
             Expected::Check(check) => {
@@ -195,7 +231,7 @@ mod tests {
             decoder.feed(bytes, &mut comparing).unwrap();
         }
         let (_, wrong) = comparison.conclude(7, check, None, &mut evidence);
-        (wrong, evidence.into_wrong_answers())
+        (wrong, evidence.into_parts().0)
     }
 
     #[test]
@@ -266,7 +302,7 @@ mod tests {
             evidence.extend(place, b"yz");
         }
         assert_eq!(evidence.begin(0, 500, 0), None);
-        for WrongAnswer { bytes, .. } in evidence.into_wrong_answers() {
+        for WrongAnswer { bytes, .. } in evidence.into_parts().0 {
             assert_eq!((bytes.len(), bytes.capacity()), (WRONG_BYTES, WRONG_BYTES));
             assert!(bytes.ends_with(b"xy"));
         }

@@ -132,6 +132,7 @@ fn spec(target: Endpoint, backend: Backend, cpus: &CpuLayout) -> LoadSpec {
         keep_alive: true,
         seed: 0,
         shard: None,
+        source: None,
         slices: false,
         cpus: cpus.generator.first().copied().into_iter().collect(),
         backend,

@@ -11,6 +11,7 @@ use std::mem;
 use std::time::{Duration, Instant, SystemTime};
 
 use stampede_scenario::{Journey, Script};
+use stampede_seam::BreakPoint;
 use stampede_wire::response::DecodeError;
 
 use crate::body_check::{Comparing, Expected};
@@ -20,6 +21,7 @@ use crate::http1::{Came, Http1};
 use crate::http2::Http2;
 use crate::io::{Happening, Io, Outgoing};
 use crate::prepared_exchange::PreparedExchange;
+use crate::protocol_notes::Rule;
 use crate::recorder::Recorder;
 use crate::timeline::{Phase, Timeline};
 use crate::tls::{Security, Tls, TlsFault};
@@ -288,7 +290,14 @@ impl Connection {
             Speaks::Http1(http1) => {
                 let asked = reception.users.first().is_some_and(User::is_exchanging);
                 let (true, Some((first_byte_at, mut comparing))) = (asked, reception.comparing(0)) else {
-                    // Nothing may come between two requests but the end.
+                    // Nothing may come between two requests but the end, or word that this client was silent for too long.
+                    if !bytes.starts_with(b"HTTP/1.1 408")
+                        && http1.has_answered()
+                        && let Some((_, mut comparing)) = reception.comparing(0)
+                    {
+                        let status = comparing.status();
+                        comparing.breach(Rule::End(status), bytes);
+                    }
                     self.closed_between = true;
                     return false;
                 };
@@ -448,6 +457,15 @@ impl Connection {
         }
     }
 
+    /// How far the answer is that has not come to its end; over HTTP/2, by whether its head was there.
+    pub(crate) fn answer_point(&self, has_begun: bool) -> BreakPoint {
+        match &self.speaks {
+            Speaks::Http1(http1) => http1.answer_point(),
+            Speaks::Http2(_) if has_begun => BreakPoint::Body,
+            Speaks::Http2(_) => BreakPoint::Waiting,
+        }
+    }
+
     /// Whether something waits to be sent.
     pub(crate) fn has_output(&self) -> bool {
         !self.out.is_empty() || self.tls.as_ref().is_some_and(|tls| !tls.unsent().is_empty())
@@ -492,6 +510,12 @@ impl Connection {
         if let Speaks::Http2(Some(http2)) = &mut self.speaks {
             http2.retire();
         }
+    }
+
+    /// Whether it is open, and the server has not said that it takes no more on it.
+    pub(crate) fn goes_on(&self) -> bool {
+        let is_ending = matches!(&self.speaks, Speaks::Http2(Some(http2)) if http2.is_going_away());
+        self.stage == Stage::Open && !is_ending
     }
 
     pub(crate) fn is_retired(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::io::{self, PipeReader};
 use std::mem;
+use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +25,7 @@ use crate::in_turn::in_turn;
 use crate::io::Io;
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
+use crate::sampler::{self, SampleReader, ThreadSamples};
 use crate::slicer::{self, Gathering};
 use crate::socket::Target;
 use crate::targets::Targets;
@@ -54,6 +56,27 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
 ///
 /// As [`start`]; and when turns are not in order, or it is not a load that can rest.
 pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> Result<RunningLoad, StartError> {
+    launch(spec, begins, turns, None)
+}
+
+/// Starts a load as [`start`] does, and gives each of its requests to the reader.
+///
+/// # Errors
+///
+/// As [`start`].
+pub fn start_sampled(spec: LoadSpec) -> Result<(RunningLoad, SampleReader), StartError> {
+    let mut sampled = Vec::new();
+    let running = launch(spec, None, &[], Some(&mut sampled))?;
+    Ok((running, SampleReader::new(sampled)))
+}
+
+/// Starts a load. Where its requests are to be kept, each thread has an end among `sampled`.
+fn launch(
+    spec: LoadSpec,
+    begins: Option<Instant>,
+    turns: &[TurnSpan],
+    mut sampled: Option<&mut Vec<ThreadSamples>>,
+) -> Result<RunningLoad, StartError> {
     if !turns.is_empty() && !can_rest(&spec, turns) {
         return Err(StartError::Turns);
     }
@@ -74,11 +97,12 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
         keep_alive,
         seed,
         shard,
+        source,
         slices,
         cpus,
         backend,
     } = spec;
-    let targets = Arc::new(Targets::new(prepare(&targets)?));
+    let targets = Arc::new(Targets::new(prepare(&targets, source)?));
     let scheme = if tls.is_some() { "https" } else { "http" };
     let security = tls.map(|tls| Security::new(&tls, protocol)).transpose()?;
     let keep_alive = keep_alive || matches!(protocol, Protocol::Http2 { .. });
@@ -129,6 +153,7 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
         names,
         scenario: terms.scenario.clone(),
         targets: Arc::clone(&targets),
+        source,
         end,
         threads: Vec::new(),
     };
@@ -145,7 +170,12 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
         let connections = crowds.iter().map(|crowd| crowd.connections).sum();
         let (slicer, of_slicer) = if slices { Some(slicer::channel()).unzip() } else { (None, None) };
         gathered.extend(of_slicer);
-        let recorder = Recorder::new(exchanges.len(), turns.len(), terms.scenario.as_deref(), slicer);
+        let mut recorder = Recorder::new(exchanges.len(), turns.len(), terms.scenario.as_deref(), slicer);
+        if let Some(sampled) = &mut sampled {
+            let (sampler, of_thread) = sampler::channel();
+            recorder.sampler = Some(Box::new(sampler));
+            sampled.push(of_thread);
+        }
         let (exchanges, of_io) = (Arc::clone(&exchanges), Arc::clone(&exchanges));
         let targets = Arc::clone(&targets);
         let security = security.clone();
@@ -212,11 +242,11 @@ fn can_rest(spec: &LoadSpec, turns: &[TurnSpan]) -> bool {
     is_steady && edges.is_sorted()
 }
 
-fn prepare(targets: &[Endpoint]) -> Result<Arc<[Target]>, StartError> {
+fn prepare(targets: &[Endpoint], source: Option<IpAddr>) -> Result<Arc<[Target]>, StartError> {
     if targets.is_empty() {
         return Err(StartError::NoTarget);
     }
-    let prepared = targets.iter().map(Target::new).collect::<Result<_, _>>();
+    let prepared = targets.iter().map(|target| Target::new(target, source)).collect::<Result<_, _>>();
     prepared.map_err(|error| StartError::Target(error.into()))
 }
 
@@ -271,6 +301,7 @@ pub struct RunningLoad {
     names: Vec<String>,
     scenario: Option<Arc<Scenario>>,
     targets: Arc<Targets>,
+    source: Option<IpAddr>,
     /// Comes to its end when all threads have.
     end: PipeReader,
     threads: Vec<LoadThread>,
@@ -293,6 +324,11 @@ impl RunningLoad {
     /// When the window closes and the drain begins, at the latest; of a load in turns, the last.
     pub fn closes_at(&self) -> Instant {
         self.timelines.last().map_or_else(Instant::now, |last| last.closes_at)
+    }
+
+    /// The names of its steps, in the order of [`LoadResult::steps`].
+    pub fn step_names(&self) -> &[String] {
+        &self.names
     }
 
     /// How far it is; costs the load threads nothing.
@@ -344,7 +380,7 @@ impl RunningLoad {
     ///
     /// When there is none, or one cannot be an address. The load goes on as before then.
     pub fn set_targets(&self, targets: &[Endpoint]) -> Result<(), StartError> {
-        self.targets.replace(prepare(targets)?);
+        self.targets.replace(prepare(targets, self.source)?);
         self.call(1);
         Ok(())
     }

@@ -78,6 +78,11 @@ impl Http2 {
         self.session.in_flight() == 0 && !self.can_start()
     }
 
+    /// Whether the server has said that it takes no more on it.
+    pub(crate) fn is_going_away(&self) -> bool {
+        self.session.going_away().is_some()
+    }
+
     pub(crate) fn can_start(&self) -> bool {
         !self.retired && self.session.can_start()
     }
@@ -111,6 +116,12 @@ impl StreamVisitor for Streams<'_, '_> {
         if let Some((first_byte_at, mut comparing)) = reception.comparing(key as usize) {
             *first_byte_at = *at;
             comparing.head(head);
+        }
+    }
+
+    fn interim(&mut self, key: u32, status: u16) {
+        if let Some((_, mut comparing)) = self.reception.comparing(key as usize) {
+            comparing.interim(status);
         }
     }
 

@@ -61,6 +61,11 @@
 //! **Lateness** is the generator's own delay: from when it could have begun a request to when it did. Together with Little's
 //! law it says whether the generator was [saturated](Saturation).
 //!
+//! # Every request
+//!
+//! [`start_sampled`] keeps each request for a reader, in memory that is there before the start. The loop neither allocates nor waits
+//! for that: what the reader does not fetch in time is lost, and counted.
+//!
 //! # Connections that end
 //!
 //! A server may close a connection between two answers, with or without `Connection: close`. When that is found out
@@ -80,6 +85,7 @@ mod crowd_plan;
 mod driver;
 mod engine;
 mod epoll;
+mod fact_counts;
 mod fault;
 mod http1;
 mod http2;
@@ -89,8 +95,10 @@ mod io;
 mod near_target;
 mod pacer;
 mod prepared_exchange;
+mod protocol_notes;
 mod ramp;
 mod recorder;
+mod sampler;
 mod slicer;
 mod socket;
 mod tally;
@@ -103,11 +111,12 @@ mod worker;
 
 pub use backend::try_out;
 pub use calibration::{Calibration, calibrate};
-pub use engine::{RunningLoad, StartError, start, start_at};
-pub use near_target::{TargetError, find_target};
+pub use engine::{RunningLoad, StartError, start, start_at, start_sampled};
+pub use near_target::{TargetError, find_target, speaks_fastcgi};
+pub use sampler::SampleReader;
 pub use stampede_seam::{
     Backend, BodyCheck, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule, LittlesLaw, LoadExchange,
     LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation, Scenario, Shard, Slice, Statuses,
-    StepResult, TlsSpec, Trust, WrongAnswer,
+    StepResult, TlsClient, TlsIdentity, TlsSpec, TlsVersion, Trust, WrongAnswer,
 };
 pub use tls::TlsError;

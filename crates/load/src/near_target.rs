@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::time::Duration;
 
 use stampede_core::Endpoint;
+use stampede_wire::fastcgi;
 use thiserror::Error;
 
 /// Why a place is not loaded.
@@ -28,6 +30,14 @@ pub enum TargetError {
         /// Its address.
         ip: IpAddr,
     },
+}
+
+/// Longest wait for word that a server speaks FastCGI.
+const FASTCGI_WAIT: Duration = Duration::from_secs(1);
+
+/// Whether a server that gave no answer speaks FastCGI, as PHP-FPM does. Asks it, and waits a second for that at most.
+pub fn speaks_fastcgi(endpoint: &Endpoint) -> bool {
+    fastcgi::is_spoken(endpoint, FASTCGI_WAIT)
 }
 
 /// Finds the address of a host, which is near unless those that are not are allowed.

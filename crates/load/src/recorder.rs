@@ -2,16 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use stampede_core::{Counts, GeneratorUse};
+use stampede_core::{Counts, ErrorClass, GeneratorUse};
 use stampede_scenario::Scenario;
 
 use crate::body_check::Evidence;
+use crate::fact_counts::FactCounts;
 use crate::fault::Fault;
+use crate::sampler::Sampler;
 use crate::slicer::Slicer;
 use crate::tally::Tally;
 use crate::timeline::{Phase, Timeline};
 use stampede_seam::Backend;
-use stampede_seam::{Failure, FlowResult, LoadResult, StepResult};
+use stampede_seam::{AnswerFacts, BreakPoint, Failure, FlowResult, LoadResult, StepResult};
 use stampede_seam::{LittlesLaw, Saturation};
 
 /// What one thread has seen, or several after [`Recorder::merge`]. Recording takes no memory.
@@ -33,6 +35,7 @@ pub(crate) struct Recorder {
     begun_late: Option<Duration>,
     littles_law: LittlesLaw,
     pub(crate) evidence: Evidence,
+    facts: FactCounts,
     first_failure: Option<FirstFailure>,
     /// When the last request of the window ended.
     last_end: Option<Instant>,
@@ -42,6 +45,8 @@ pub(crate) struct Recorder {
     turns: Vec<Counts>,
     /// Where seconds are told one by one.
     pub(crate) slicer: Option<Slicer>,
+    /// Where each request is kept.
+    pub(crate) sampler: Option<Box<Sampler>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +66,8 @@ pub(crate) struct Answered {
     pub(crate) first_byte: Instant,
     pub(crate) step: usize,
     pub(crate) status: u16,
+    /// Bytes of its body.
+    pub(crate) length: u64,
     /// What is wrong with it.
     pub(crate) fault: Option<Fault>,
 }
@@ -85,11 +92,13 @@ impl Recorder {
             begun_late: None,
             littles_law: LittlesLaw::default(),
             evidence: Evidence::new(),
+            facts: FactCounts::default(),
             first_failure: None,
             last_end: None,
             over_at: None,
             turns: Vec::with_capacity(turns),
             slicer,
+            sampler: None,
         }
     }
 
@@ -128,6 +137,7 @@ impl Recorder {
             tally.count_status(phase, answer.status);
             if phase == Phase::Window {
                 tally.answered(&answer);
+                self.facts.answered(answer.length);
                 self.last_end = Some(answer.at);
                 if let Some(slicer) = &mut self.slicer {
                     let since = |start| nanoseconds(answer.at.saturating_duration_since(start));
@@ -159,6 +169,18 @@ impl Recorder {
                 }
             }
         }
+    }
+
+    /// A request that failed was so far.
+    pub(crate) fn broke(&mut self, phase: Phase, class: ErrorClass, point: BreakPoint) {
+        if phase == Phase::Window {
+            self.facts.broke(class, point);
+        }
+    }
+
+    /// A connection is not used again after an answer.
+    pub(crate) fn not_kept(&mut self, phase: Phase) {
+        self.facts.not_kept += u64::from(phase == Phase::Window);
     }
 
     /// A request of this age is given up when the load is over.
@@ -258,11 +280,13 @@ impl Recorder {
             begun_late,
             littles_law,
             evidence,
+            facts,
             first_failure,
             last_end,
             over_at,
             turns,
             slicer: _,
+            sampler: _,
         } = other;
         for (sum, tally) in self.steps.iter_mut().zip(&steps) {
             sum.merge(tally);
@@ -282,6 +306,7 @@ impl Recorder {
         self.littles_law.seen += littles_law.seen;
         self.littles_law.summed += littles_law.summed;
         self.evidence.merge(evidence);
+        self.facts.merge(&facts);
         self.first_failure = self.first_failure.into_iter().chain(first_failure).min_by_key(|failure| failure.at);
         self.last_end = self.last_end.max(last_end);
         self.over_at = self.over_at.max(over_at);
@@ -333,12 +358,18 @@ impl Recorder {
             begun_late,
             littles_law,
             evidence,
+            facts,
             first_failure,
             last_end: _,
             over_at: _,
             turns,
             slicer: _,
+            sampler: _,
         } = self;
+        let (wrong_answers, notes) = evidence.into_parts();
+        let (server, interim, breach) = notes.into_parts();
+        let breaks = facts.breaks();
+        let FactCounts { first_length, other_lengths, body_bytes, not_kept, .. } = facts;
         let mut total = Tally::new();
         steps.iter().for_each(|tally| total.merge(tally));
         let (crowds, feeders) = scenario.map_or((&[][..], &[][..]), |Scenario { crowds, feeders }| (crowds, feeders));
@@ -368,7 +399,8 @@ impl Recorder {
             spin,
             begun_late,
             littles_law,
-            wrong_answers: evidence.into_wrong_answers(),
+            facts: AnswerFacts { server, first_length, other_lengths, body_bytes, not_kept, interim, breaks, breach },
+            wrong_answers,
             first_failure: first_failure.map(|failure| Failure {
                 class: failure.fault.class(),
                 step: failure.step,
@@ -385,7 +417,7 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use rustix::io::Errno;
-    use stampede_core::{Censored, ErrorClass, Latencies};
+    use stampede_core::{Censored, Latencies};
     use stampede_scenario::Wrong;
 
     use super::*;
@@ -401,6 +433,7 @@ mod tests {
             first_byte: start + 2 * ms,
             step: 0,
             status: 200,
+            length: 5,
             fault: None,
         };
         for _ in 0..4 {

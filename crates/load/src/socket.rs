@@ -11,14 +11,15 @@ use stampede_core::Endpoint;
 /// Where connections go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    Tcp(SocketAddr),
+    /// From an address of this machine, where that is given.
+    Tcp(SocketAddr, Option<IpAddr>),
     Unix(SocketAddrUnix),
 }
 
 impl Target {
-    pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, Errno> {
+    pub(crate) fn new(endpoint: &Endpoint, source: Option<IpAddr>) -> Result<Self, Errno> {
         match endpoint {
-            Endpoint::Tcp(address) => Ok(Self::Tcp(*address)),
+            Endpoint::Tcp(address) => Ok(Self::Tcp(*address, source)),
             Endpoint::Unix(path) => SocketAddrUnix::new(path).map(Self::Unix),
         }
     }
@@ -27,16 +28,17 @@ impl Target {
     /// connections is full.
     pub(crate) fn open(&self, number: u32) -> Result<OwnedFd, Errno> {
         let family = match self {
-            Self::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
-            Self::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
+            Self::Tcp(SocketAddr::V4(_), _) => AddressFamily::INET,
+            Self::Tcp(SocketAddr::V6(_), _) => AddressFamily::INET6,
             Self::Unix(_) => AddressFamily::UNIX,
         };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(family, SocketType::STREAM, flags, None)?;
         let connecting = match self {
-            Self::Tcp(address) => {
+            Self::Tcp(address, given) => {
                 set_tcp_nodelay(&socket, true)?;
-                if let Some(source) = source(*address, number) {
+                let given = given.map(|source| SocketAddr::from((source, 0)));
+                if let Some(source) = given.or_else(|| source(*address, number)) {
                     bind(&socket, &source)?;
                 }
                 connect(&socket, address)

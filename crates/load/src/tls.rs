@@ -7,15 +7,16 @@ use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::version::{TLS12, TLS13};
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore,
-    SignatureScheme,
+    ALL_VERSIONS, AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error,
+    RootCertStore, SignatureScheme, SupportedCipherSuite,
 };
 use stampede_core::Protocol;
 use thiserror::Error as ThisError;
 
-use stampede_seam::{TlsSpec, Trust};
+use stampede_seam::{TlsClient, TlsIdentity, TlsSpec, TlsVersion, Trust};
 
 /// What all connections share.
 #[derive(Clone, Debug)]
@@ -33,6 +34,17 @@ pub enum TlsError {
     /// A file of certificates has none that can be read.
     #[error("read the certificates that are trusted: {0}")]
     Certificates(String),
+    /// The client's certificate or its key cannot be used.
+    #[error("read the client's certificate: {0}")]
+    Identity(String),
+    /// A cipher suite is not one that there is.
+    #[error("offer the cipher suite {unknown}: there is none of this name; there are {known}")]
+    Suite {
+        /// Its name.
+        unknown: String,
+        /// Those that there are.
+        known: String,
+    },
     /// The library does not take the settings.
     #[error("set up TLS: {0}")]
     Setup(String),
@@ -40,19 +52,32 @@ pub enum TlsError {
 
 impl Security {
     pub(crate) fn new(spec: &TlsSpec, protocol: Protocol) -> Result<Self, TlsError> {
-        let TlsSpec { server_name, trust } = spec;
+        let TlsSpec { server_name, trust, client } = spec;
+        let TlsClient { identity, hides_name, version, suites } = client;
         let server = ServerName::try_from(server_name.clone()).map_err(|_| TlsError::Name(server_name.clone()))?;
-        let provider = Arc::new(ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| TlsError::Setup(error.to_string()))?;
-        let mut config = match trust {
-            Trust::Anyone => {
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))).with_no_client_auth()
-            }
-            Trust::System => builder.with_root_certificates(system_roots()?).with_no_client_auth(),
-            Trust::Pem(pem) => builder.with_root_certificates(roots(pem)?).with_no_client_auth(),
+        let provider = Arc::new(provider(suites)?);
+        let versions = match version {
+            None => ALL_VERSIONS,
+            Some(TlsVersion::Tls12) => &[&TLS12],
+            Some(TlsVersion::Tls13) => &[&TLS13],
         };
+        let setup = |error: Error| TlsError::Setup(error.to_string());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions)
+            .map_err(setup)?;
+        let builder = match trust {
+            Trust::Anyone => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))),
+            Trust::System => builder.with_root_certificates(system_roots()?),
+            Trust::Pem(pem) => builder.with_root_certificates(roots(pem)?),
+        };
+        let mut config = match identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let (chain, key) = read_identity(identity)?;
+                builder.with_client_auth_cert(chain, key).map_err(|error| TlsError::Identity(error.to_string()))?
+            }
+        };
+        config.enable_sni = !hides_name;
         config.alpn_protocols = match protocol {
             Protocol::Http10 | Protocol::Http11 => vec![b"http/1.1".to_vec()],
             Protocol::Http2 { .. } => vec![b"h2".to_vec()],
@@ -61,6 +86,34 @@ impl Security {
         config.resumption = Resumption::disabled();
         Ok(Self { config: Arc::new(config), server })
     }
+}
+
+/// What encrypts, with these cipher suites alone where any are named.
+fn provider(suites: &[String]) -> Result<CryptoProvider, TlsError> {
+    let mut provider = ring::default_provider();
+    let name = |suite: &SupportedCipherSuite| suite.suite().as_str().unwrap_or_default().replace("TLS13_", "TLS_");
+    if let Some(unknown) =
+        suites.iter().find(|suite| !provider.cipher_suites.iter().any(|known| name(known) == **suite))
+    {
+        let known: Vec<_> = provider.cipher_suites.iter().map(name).collect();
+        return Err(TlsError::Suite { unknown: unknown.clone(), known: known.join(", ") });
+    }
+    if !suites.is_empty() {
+        provider.cipher_suites.retain(|known| suites.contains(&name(known)));
+    }
+    Ok(provider)
+}
+
+fn read_identity(identity: &TlsIdentity) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(&identity.chain)
+        .collect::<Result<_, _>>()
+        .map_err(|error| TlsError::Identity(error.to_string()))?;
+    if chain.is_empty() {
+        return Err(TlsError::Identity("the file has no certificate".to_owned()));
+    }
+    let key = PrivateKeyDer::from_pem_slice(&identity.key)
+        .map_err(|error| TlsError::Identity(format!("the file has no private key: {error}")))?;
+    Ok((chain, key))
 }
 
 fn system_roots() -> Result<RootCertStore, TlsError> {
@@ -135,6 +188,10 @@ pub(crate) enum TlsFault {
     Expired,
     #[error("the server's certificate is not valid")]
     Certificate,
+    #[error("the server asks for a certificate of the client, and has none: give --cert")]
+    NoIdentity,
+    #[error("the server does not take the client's certificate: alert {0}")]
+    Identity(u8),
     #[error("the server refused it with alert {0}")]
     Alert(u8),
     #[error("the server does not offer the protocol that was asked for")]
@@ -162,6 +219,15 @@ impl From<Error> for TlsFault {
             ) => Self::Expired,
             Error::InvalidCertificate(_) | Error::NoCertificatesPresented => Self::Certificate,
             Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Self::Alpn,
+            Error::AlertReceived(AlertDescription::CertificateRequired) => Self::NoIdentity,
+            Error::AlertReceived(
+                alert @ (AlertDescription::BadCertificate
+                | AlertDescription::UnsupportedCertificate
+                | AlertDescription::CertificateRevoked
+                | AlertDescription::CertificateExpired
+                | AlertDescription::CertificateUnknown
+                | AlertDescription::UnknownCA),
+            ) => Self::Identity(alert.into()),
             Error::AlertReceived(alert) => Self::Alert(alert.into()),
             Error::NoApplicationProtocol => Self::Alpn,
             Error::InvalidMessage(_) => Self::NotTls,

@@ -15,17 +15,20 @@ use std::mem;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
+use stampede_core::ErrorClass;
 use stampede_scenario::{Journey, NextStep, Script};
+use stampede_seam::{BreakPoint, SampleEnd};
 
 use crate::arrivals::Arrival;
 use crate::body_check::Comparison;
-use crate::connection::{Notice, Requested, Stage};
+use crate::connection::{Connection, Notice, Requested, Stage};
 use crate::crowd::Crowd;
 use crate::driver::{Driver, Timer};
 use crate::fault::Fault;
 use crate::io::Io;
 use crate::pacer::Pacer;
 use crate::recorder::{Answered, Recorder};
+use crate::sampler::EndedRequest;
 use crate::timeline::Phase;
 
 /// How soon a full queue of a unix socket is tried again, and the pause after a first failure.
@@ -33,6 +36,9 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The longest pause between two failures.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often a request is sent again on other connections. A server that takes none is met by no endless loop.
+const REPEATS: u32 = 100;
 
 #[derive(Debug)]
 pub(crate) struct User {
@@ -60,14 +66,16 @@ pub(crate) struct User {
     /// Whether it is on the list of those that leave with the next wait.
     departing: bool,
     sent_at: Instant,
+    /// When the kernel took more of the request than at once; kept up only where each request is kept.
+    written_at: Instant,
     pub(crate) first_byte_at: Instant,
     /// When it is to be woken; timers of other instants are out of date.
     wakes_at: Option<Instant>,
     /// Whether a timer will look at the age of its request.
     deadline_set: bool,
     pub(crate) comparison: Comparison,
-    /// Whether its request has been sent again.
-    repeated: bool,
+    /// How often its request was sent again since the server had not taken it.
+    repeats: u32,
     /// Failures since the last complete answer.
     failures: u32,
 }
@@ -112,11 +120,12 @@ impl User {
             late_since: None,
             departing: false,
             sent_at: now,
+            written_at: now,
             first_byte_at: now,
             wakes_at: None,
             deadline_set: false,
             comparison: Comparison::default(),
-            repeated: false,
+            repeats: 0,
             failures: 0,
         }
     }
@@ -147,6 +156,7 @@ impl User {
         if self.in_flight() {
             self.was_late(&mut driver.recorder, now);
             driver.recorder.unfinished(self.exchange, self.phase, now.saturating_duration_since(self.due));
+            self.keep_sample(driver, now, SampleEnd::Unfinished);
             driver.ended(self.begun_at, now);
         }
         self.state = State::Done;
@@ -335,7 +345,7 @@ impl User {
         driver.recorder.begun(self.exchange, self.phase);
         self.begun_at = now;
         self.late_since = Some(self.free_at);
-        self.repeated = false;
+        self.repeats = 0;
         self.state = State::Waiting;
         // A connection that takes longer to come than a request may take does not come.
         if driver.connections.get(self.connection).is_some_and(|connection| connection.is_overdue(now, driver.timeout))
@@ -404,6 +414,7 @@ impl User {
         };
         self.sent_at = now;
         self.first_byte_at = now;
+        self.comparison.begin();
         let script = crowds.get(self.crowd).and_then(|crowd| crowd.script.as_ref());
         let requested = match (&mut self.journey, script) {
             (Some(journey), Some(script)) if exchange.is_rendered => {
@@ -458,7 +469,12 @@ impl User {
             return;
         };
         match connection.go_on(io, exchange) {
-            Ok(count) => recorder.sent_bytes(self.phase, count),
+            Ok(count) => {
+                if recorder.sampler.is_some() {
+                    self.written_at = Instant::now();
+                }
+                recorder.sent_bytes(self.phase, count);
+            }
             Err(fault) => self.break_off(driver, fault),
         }
     }
@@ -482,13 +498,19 @@ impl User {
                 first_byte: self.first_byte_at,
                 step: self.exchange,
                 status,
+                length: self.comparison.length(),
                 fault: wrong.map(Fault::Wrong),
             },
         );
+        if let Some(sampler) = &mut recorder.sampler {
+            let end = wrong.map_or(SampleEnd::Ok, |wrong| SampleEnd::Failed(Fault::Wrong(wrong).class()));
+            sampler.keep(&self.ended(connection.connecting_at, now, Some(status), end));
+        }
         progress.rough.count(now.saturating_duration_since(self.due));
         let next = if wrong.is_none() { self.next_step(crowd) } else { None };
         if !connection.is_kept(exchange) || !*keep_alive {
             connection.closed_between = *keep_alive && !connection.is_retired();
+            recorder.not_kept(self.phase);
             driver.close(self.connection);
         }
         driver.ended(self.begun_at, now);
@@ -518,9 +540,13 @@ impl User {
         }
     }
 
-    /// The server says that it has not taken the request, which is then sent again, but only once.
+    /// The server says that it has not taken the request, which may then be sent again (RFC 9113, section 8.7): once on the same
+    /// connection, and more often on others, since a server that ends each after a few requests says so to all that wait.
     fn repeat<I: Io>(&mut self, driver: &mut Driver<I>, fault: Fault) {
-        if mem::replace(&mut self.repeated, true) { self.fail(driver, fault) } else { self.go_anew(driver) }
+        self.repeats += 1;
+        let connection = driver.connections.get(self.connection);
+        let most = if connection.is_some_and(Connection::goes_on) { 1 } else { REPEATS };
+        if self.repeats > most { self.fail(driver, fault) } else { self.go_anew(driver) }
     }
 
     /// Records that there is no complete answer. A closed load goes on with the next request after a pause: a server that is
@@ -529,6 +555,10 @@ impl User {
         let now = Instant::now();
         self.was_late(&mut driver.recorder, now);
         driver.recorder.failed(self.phase, self.exchange, fault, now);
+        if let Some(point) = self.break_point(driver, fault) {
+            driver.recorder.broke(self.phase, fault.class(), point);
+        }
+        self.keep_sample(driver, now, SampleEnd::Failed(fault.class()));
         driver.ended(self.begun_at, now);
         // What could not be written has not been sent.
         if !matches!(fault, Fault::Unwritable(_)) {
@@ -542,6 +572,56 @@ impl User {
         driver.publish_progress();
         // It may take what is due in an open load only by way of the worker: failures would nest without a bound.
         self.end_flow(driver, pause, now);
+    }
+
+    /// How far the request was that ends now with a fault; nothing where no connection broke it off.
+    fn break_point<I: Io>(&self, driver: &Driver<I>, fault: Fault) -> Option<BreakPoint> {
+        match fault.class() {
+            ErrorClass::Malformed
+            | ErrorClass::WrongStatus
+            | ErrorClass::WrongHeader
+            | ErrorClass::WrongBody
+            | ErrorClass::Unwritable => return None,
+            ErrorClass::Refused
+            | ErrorClass::Reset
+            | ErrorClass::Tls
+            | ErrorClass::ClosedEarly
+            | ErrorClass::Exhausted
+            | ErrorClass::TimedOut
+            | ErrorClass::Io => {}
+        }
+        let connection = driver.connections.get(self.connection)?;
+        Some(match (self.state, fault, connection.stage) {
+            (State::Exchanging, ..) => connection.answer_point(self.first_byte_at > self.sent_at),
+            (_, Fault::Tls(_), _) | (_, _, Stage::Securing) => BreakPoint::Securing,
+            (_, _, Stage::Open) => BreakPoint::Queued,
+            (_, _, Stage::Closed | Stage::Connecting) => BreakPoint::Connecting,
+        })
+    }
+
+    /// Keeps a request that has ended without a complete answer, where each is kept.
+    fn keep_sample<I: Io>(&self, driver: &mut Driver<I>, now: Instant, end: SampleEnd) {
+        let connecting_at = driver.connections.get(self.connection).map_or(now, |connection| connection.connecting_at);
+        if let Some(sampler) = &mut driver.recorder.sampler {
+            sampler.keep(&self.ended(connecting_at, now, None, end));
+        }
+    }
+
+    /// The request that ends now.
+    fn ended(&self, connecting: Instant, at: Instant, status: Option<u16>, end: SampleEnd) -> EndedRequest {
+        EndedRequest {
+            due: self.due,
+            begun: self.begun_at,
+            connecting,
+            sent: (self.state == State::Exchanging).then_some(self.sent_at),
+            written: self.written_at,
+            first_byte: self.first_byte_at,
+            at,
+            bytes: self.comparison.length(),
+            step: self.exchange,
+            status,
+            end,
+        }
     }
 
     /// The present request, or flow, has come to its end: in a closed load the next one is due after the think time, or after

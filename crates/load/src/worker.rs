@@ -129,6 +129,9 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     if let Some(slicer) = &mut driver.recorder.slicer {
         slicer.resume(&timeline, Duration::ZERO, !driver.rests);
     }
+    if let Some(sampler) = &mut driver.recorder.sampler {
+        sampler.begin(timeline.starts_at);
+    }
     // What the windows of turns before this one take together.
     let mut before = Duration::ZERO;
 
@@ -150,6 +153,9 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         usage.pass(now, &driver.timeline);
         if let Some(slicer) = &mut driver.recorder.slicer {
             slicer.turn(now);
+        }
+        if let Some(sampler) = &mut driver.recorder.sampler {
+            sampler.turn(now);
         }
         if driver.targets_have_changed() {
             driver.follow_targets(&mut users);

@@ -10,7 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Load, Protocol, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Pause, Progress, RunningLoad, Statuses, start};
+use stampede_load::{
+    Backend, BodyCheck, Check, LoadExchange, LoadSpec, Pause, Progress, RunningLoad, Statuses, start, start_sampled,
+};
 use stampede_testkit::{Behaviour, CountingServer, Fault};
 
 #[path = "it/asking.rs"]
@@ -80,19 +82,22 @@ fn reach(load: &RunningLoad, far: impl Fn(Progress) -> bool) -> Progress {
 fn the_window_is_free_of_allocations() {
     for backend in backends("the_window_is_free_of_allocations") {
         for load in ["closed:8", "open:2000@8", "open:poisson:2000..4000/300ms@8"] {
-            holds(backend, load.parse().unwrap());
+            for sampled in [false, true] {
+                holds(backend, load.parse().unwrap(), sampled);
+            }
         }
     }
 }
 
-fn holds(backend: Backend, load: Load) {
+fn holds(backend: Backend, load: Load, sampled: bool) {
+    ALLOCATIONS.store(0, Ordering::Relaxed);
     let behaviour = Behaviour { fault: Some((Fault::WrongBody, 100)), write_size: 40, ..Behaviour::default() };
     let server = CountingServer::start(behaviour.clone()).unwrap();
     let exchange = LoadExchange::new(
         Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() },
         Check::new(Statuses::only(200), vec![BodyCheck::Equals(behaviour.body)]),
     );
-    let running = start(LoadSpec {
+    let spec = LoadSpec {
         targets: vec![server.endpoint().clone()],
         protocol: Protocol::Http11,
         tls: None,
@@ -109,20 +114,44 @@ fn holds(backend: Backend, load: Load) {
         keep_alive: true,
         seed: 1,
         shard: None,
+        source: None,
         slices: true,
         drain: Duration::from_secs(2),
         cpus: vec![rustix::thread::sched_getcpu() as u32],
         backend,
-    })
-    .unwrap();
+    };
+    let (running, reader) = if sampled {
+        let (running, reader) = start_sampled(spec).unwrap();
+        (running, Some(reader))
+    } else {
+        (start(spec).unwrap(), None)
+    };
+    // Batches go round while the thread is watched.
+    let reading = reader.map(|mut reader| {
+        thread::spawn(move || {
+            let mut seen = 0;
+            while reader.read(|batch| seen += batch.len()) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            (seen, reader.lost())
+        })
+    });
     let number = thread_number("load-0").unwrap();
 
     let before = reach(&running, |progress| progress.ok > 0 && Instant::now() >= running.opens_at());
     WATCHED.store(number, Ordering::Relaxed);
-    let far = |progress: Progress| progress.ok > before.ok + 300 && progress.failed > before.failed;
+    let far = |progress: Progress| {
+        progress.ok > before.ok + if sampled { 2500 } else { 300 } && progress.failed > before.failed
+    };
     let after = reach(&running, far);
     WATCHED.store(0, Ordering::Relaxed);
 
     let allocations = ALLOCATIONS.load(Ordering::Relaxed);
-    assert_eq!(allocations, 0, "in {} answers of {load} on {backend}", after.ok - before.ok);
+    assert_eq!(allocations, 0, "in {} answers of {load} on {backend}, sampled: {sampled}", after.ok - before.ok);
+    running.abort();
+    let result = running.finish();
+    if let Some(reading) = reading {
+        let sent = result.total.requests.sent + result.total.warm_up.sent;
+        assert_eq!(reading.join().unwrap(), (usize::try_from(sent).unwrap(), 0), "{load} on {backend}");
+    }
 }

@@ -8,11 +8,13 @@ use stampede_core::{ErrorClass, Load, Protocol, Request};
 use stampede_plan::Mistakes;
 use stampede_seam::LoadResult;
 
-use crate::Surroundings;
+use crate::ab_files::{self, Attributes, Row};
 use crate::figures::{Moments, answered, at_rank, lost, whole, with_status};
 use crate::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
 use crate::headers::{self, Headers};
-use crate::tool_run::{DAY, ToolRun};
+use crate::tls_flags;
+use crate::tool_run::{DAY, Extras, ToolRun};
+use crate::{Surroundings, ToolFile, ToolOutcome};
 
 pub(crate) static SYNTAX: Syntax = Syntax {
     tool: "ab",
@@ -35,25 +37,25 @@ pub(crate) static SYNTAX: Syntax = Syntax {
         switch(&["d"], "No table of percentiles"),
         switch(&["S"], "No median and standard deviation"),
         switch(&["q"], "No progress on stderr"),
-        switch(&["l"], "Lengths of answers may differ, as they always may here"),
+        switch(&["l"], "Lengths of answers may differ"),
         switch(&["r"], "Go on after failures, as is always done here"),
         switch(&["allow-remote"], "Allow a target that is neither this machine nor in a private network"),
         switch(&[HELP, "h"], "This help"),
-        refused(&["b"], Some("BYTES"), "the kernel sizes the buffers: leave it out"),
-        refused(&["B"], Some("ADDRESS"), "the kernel picks the address: leave it out"),
-        refused(&["e"], Some("FILE"), "for a file of figures use stampede load --json"),
-        refused(&["g"], Some("FILE"), "no single requests are kept: use stampede load --json"),
-        refused(&["v"], Some("LEVEL"), "to look at one answer use curl -v"),
-        refused(&["w"], None, "for a file of figures use stampede load --json"),
-        refused(&["x"], Some("ATTRIBUTES"), "it belongs to -w: leave it out"),
-        refused(&["y"], Some("ATTRIBUTES"), "it belongs to -w: leave it out"),
-        refused(&["z"], Some("ATTRIBUTES"), "it belongs to -w: leave it out"),
-        refused(&["X"], Some("PROXY:PORT"), "give the proxied server's own address"),
-        refused(&["V"], None, "use stampede --version"),
-        refused(&["I"], None, "it belongs to https: leave it out"),
-        refused(&["Z"], Some("SUITE"), "it belongs to https: leave it out"),
-        refused(&["f"], Some("PROTOCOL"), "it belongs to https: leave it out"),
-        refused(&["E"], Some("FILE"), "it belongs to https: leave it out"),
+        valued(&["g"], "FILE", "Write each request for gnuplot; starttime is in UTC"),
+        valued(&["e"], "FILE", "Write the time of each percentage as CSV"),
+        switch(&["w"], "Print tables of HTML"),
+        valued(&["x"], "ATTRIBUTES", "Attributes of <table>, for -w"),
+        valued(&["y"], "ATTRIBUTES", "Attributes of <tr>, for -w"),
+        valued(&["z"], "ATTRIBUTES", "Attributes of <td> and <th>, for -w"),
+        valued(&["v"], "LEVEL", "0 or 1: what is printed anyway"),
+        valued(&["X"], "PROXY:PORT", "Send http requests through this proxy"),
+        valued(&["B"], "ADDRESS", "Connect from this address"),
+        valued(&["E"], "FILE", "Client certificate and key, PEM"),
+        switch(&["I"], "Send no server name (SNI)"),
+        valued(&["Z"], "SUITES", "Cipher suites of TLS 1.2, OpenSSL's names"),
+        valued(&["f"], "PROTOCOL", "TLS1.2, TLS1.3 or ALL"),
+        switch(&["V"], "Print the version"),
+        refused(&["b"], Some("BYTES"), "the kernel sizes the buffers (sysctl net.ipv4.tcp_rmem)"),
     ],
     example: "-n 1000 -c 50 -k http://127.0.0.1:8080/",
 };
@@ -77,6 +79,13 @@ pub(crate) struct Ab {
     lengths_may_differ: bool,
     percentiles: bool,
     spread: bool,
+    /// The name that TLS sends, where it does.
+    tls_name: Option<Option<String>>,
+    /// Attributes of a table of HTML, where it is to be one.
+    table: Option<Attributes>,
+    /// Files of `-g` and `-e`.
+    gnuplot: Option<String>,
+    percentages: Option<String>,
 }
 
 /// Reads a command line.
@@ -97,13 +106,23 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         headers.set("Content-type", content);
     }
     let (host, headers) = headers.into_parts(&mut typed);
+    look(&mut typed);
+    let client = tls_flags::read(&mut typed, surroundings);
+    let source = typed.value("B", |text| text.parse().ok(), "is not an address", "for example -B 127.0.0.2");
+    let proxy = typed.value("X", proxy, "is not a proxy", "for example -X 127.0.0.1:3128");
     let url = typed.url();
     // ab takes a URL without its scheme.
     let full = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-    let url = typed.http_url(&full);
-    let Some(url) = url.filter(|_| typed.mistakes.is_empty()) else {
+    let Some(url) = typed.http_url(&full) else {
         return Err(Mistakes(typed.mistakes));
     };
+    if url.encrypted && proxy.is_some() {
+        typed.mistake(
+            format!("-X {}", typed.last("X").unwrap_or_default()),
+            "is for http:// alone here",
+            "give an http:// URL",
+        );
+    }
     let load = Load::Closed { connections: clients };
     let layout = Ab {
         host: url.host.clone(),
@@ -115,10 +134,21 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         lengths_may_differ: typed.has("l"),
         percentiles: !typed.has("d"),
         spread: !typed.has("S"),
+        tls_name: url.encrypted.then(|| (!typed.has("I")).then(|| url.host.clone())),
+        table: typed.has("w").then(|| Attributes {
+            table: typed.last("x").unwrap_or_default().to_owned(),
+            row: typed.last("y").unwrap_or_default().to_owned(),
+            // What ab puts there by default.
+            cell: typed.last("z").unwrap_or("bgcolor=white").to_owned(),
+        }),
+        gnuplot: typed.last("g").map(str::to_owned),
+        percentages: typed.last("e").map(str::to_owned),
     };
+    // A proxy is given the whole URL (RFC 9112, section 3.2.2).
+    let path = if proxy.is_some() { full.split('#').next().unwrap_or_default().to_owned() } else { url.path.clone() };
     let run = ToolRun {
         host: host.unwrap_or_else(|| url.authority.strip_suffix(":80").unwrap_or(&url.authority).to_owned()),
-        request: Request { method, path: url.path.clone(), headers, body },
+        request: Request { method, path, headers, body },
         url,
         protocol: Protocol::Http10,
         load,
@@ -132,8 +162,30 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         threads: 1,
         allow_remote: typed.has("allow-remote"),
         quiet: typed.has("q"),
+        extras: Extras {
+            proxy,
+            samples: typed.has("g").then(|| usize::try_from(count).unwrap_or(usize::MAX)),
+            source,
+            server_name: None,
+            client,
+        },
     };
-    Ok((run, layout))
+    typed.finish(run).map(|run| (run, layout))
+}
+
+/// Answers are not printed while load is driven.
+fn look(typed: &mut Typed) {
+    let level = typed.value("v", |text| text.parse::<u32>().ok(), "is not a number", "for example -v 1").unwrap_or(0);
+    if level > 1 {
+        typed.refuse(format!("-v {level}"), "to look at one answer use curl -v URL");
+    }
+}
+
+/// `host:port`; port 80 by default.
+fn proxy(text: &str) -> Option<String> {
+    let (host, port) = text.rsplit_once(':').map_or((text, "80"), |(host, port)| (host, port));
+    let is_proxy = !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0);
+    is_proxy.then(|| format!("{host}:{port}"))
 }
 
 fn seconds(text: &str) -> Option<Duration> {
@@ -193,55 +245,110 @@ fn headers(typed: &mut Typed, keep_alive: bool) -> Headers {
 impl Ab {
     /// ab's report, with a line break at its end. `-` stands where a figure is not measured.
     pub(crate) fn render(&self, result: &LoadResult) -> String {
-        let Self { host, port, path, load, keep_alive, posts, lengths_may_differ, percentiles, spread } = self;
-        let seconds = result.window.as_secs_f64();
-        let failed: u64 = lost(result).map(|(_, count)| count).sum();
-        let complete = answered(result) + failed;
-        let length = if *lengths_may_differ { "Variable" } else { "-" };
+        let Self { load, percentiles, spread, table, .. } = self;
+        if let Some(attributes) = table {
+            return ab_files::table(attributes, &self.rows(result), load, result);
+        }
         let mut text = "This is Stampede, in the layout of ApacheBench 2.3\n\n".to_owned();
-        let out = &mut text;
-        let mut row = |name: &str, value: String| {
-            let _ = writeln!(out, "{:<23} {value}", format!("{name}:"));
-        };
-        row("Server Software", "-".to_owned());
-        row("Server Hostname", host.clone());
-        row("Server Port", format!("{port}\n"));
-        row("Document Path", path.clone());
-        row("Document Length", format!("{length}\n"));
-        row("Concurrency Level", load.connections().to_string());
-        row("Time taken for tests", format!("{seconds:.3} seconds"));
-        row("Complete requests", complete.to_string());
-        let causes = if failed > 0 { failures(result, *lengths_may_differ) } else { String::new() };
-        row("Failed requests", format!("{failed}{causes}"));
-        if *keep_alive {
-            row("Keep-Alive requests", "-".to_owned());
-        }
-        let other_than_2xx = answered(result) - with_status(result, 200..=299);
-        if other_than_2xx > 0 {
-            row("Non-2xx responses", other_than_2xx.to_string());
-        }
-        row("Total transferred", format!("{} bytes", result.bytes_received));
-        if *posts {
-            row("Total body sent", result.bytes_sent.to_string());
-        }
-        row("HTML transferred", "-".to_owned());
-        let each = seconds * 1e3 / complete as f64;
-        let kilobytes = |bytes: u64| bytes as f64 / 1024.0 / seconds;
-        row("Requests per second", format!("{:.2} [#/sec] (mean)", complete as f64 / seconds));
-        row("Time per request", format!("{:.3} [ms] (mean)", each * f64::from(load.connections())));
-        row("Time per request", format!("{each:.3} [ms] (mean, across all concurrent requests)"));
-        row("Transfer rate", format!("{:.2} [Kbytes/sec] received", kilobytes(result.bytes_received)));
-        if *posts {
-            let _ = writeln!(out, "{:24}{:.2} kb/s sent", "", kilobytes(result.bytes_sent));
-            let _ = writeln!(out, "{:24}{:.2} kb/s total", "", kilobytes(result.bytes_sent + result.bytes_received));
+        for (name, value) in self.rows(result) {
+            let gap = if ["Document Path", "Concurrency Level"].contains(&name) { "\n" } else { "" };
+            let label = if name.is_empty() { String::new() } else { format!("{name}:") };
+            let _ = writeln!(text, "{gap}{label:<23} {value}");
         }
         if answered(result) > 0 {
-            out.push_str(&times(load, result, *spread));
+            text.push_str(&times(load, result, *spread));
             if *percentiles {
-                out.push_str(&served(load, result));
+                text.push_str(&served(load, result));
             }
         }
         text
+    }
+
+    /// What stands above the times.
+    fn rows(&self, result: &LoadResult) -> Vec<Row> {
+        let Self { host, port, path, load, keep_alive, posts, lengths_may_differ, tls_name, table, .. } = self;
+        let facts = &result.facts;
+        let seconds = result.window.as_secs_f64();
+        let lost: u64 = lost(result).map(|(_, count)| count).sum();
+        let other_lengths = if *lengths_may_differ { 0 } else { facts.other_lengths };
+        let (complete, failed) = (answered(result) + lost, lost + other_lengths);
+        let length = match facts.first_length {
+            _ if *lengths_may_differ => "Variable".to_owned(),
+            Some(length) => format!("{length} bytes"),
+            None => "0 bytes".to_owned(),
+        };
+        // ab ends a server's name at the first blank.
+        let software = facts.server.as_deref().and_then(|server| server.split_whitespace().next()).unwrap_or_default();
+        let mut rows = vec![
+            ("Server Software", software.to_owned()),
+            ("Server Hostname", host.clone()),
+            ("Server Port", port.to_string()),
+        ];
+        if let Some(name) = tls_name {
+            rows.extend([("SSL/TLS Protocol", "-".to_owned()), ("Server Temp Key", "-".to_owned())]);
+            rows.extend(name.iter().map(|name| ("TLS Server Name", name.clone())));
+        }
+        rows.extend([
+            ("Document Path", path.clone()),
+            ("Document Length", length),
+            ("Concurrency Level", load.connections().to_string()),
+            ("Time taken for tests", format!("{seconds:.3} seconds")),
+            ("Complete requests", complete.to_string()),
+        ]);
+        let causes = if failed > 0 { failures(result, other_lengths) } else { String::new() };
+        rows.push(("Failed requests", format!("{failed}{causes}")));
+        let other_than_2xx = answered(result) - with_status(result, 200..=299);
+        let kept = ("Keep-Alive requests", (answered(result) - facts.not_kept.min(answered(result))).to_string());
+        let others = ("Non-2xx responses", other_than_2xx.to_string());
+        if *keep_alive {
+            rows.push(kept);
+        }
+        if other_than_2xx > 0 {
+            rows.push(others);
+        }
+        rows.push(("Total transferred", format!("{} bytes", result.bytes_received)));
+        if *posts {
+            rows.push(("Total body sent", result.bytes_sent.to_string()));
+        }
+        rows.push(("HTML transferred", format!("{} bytes", facts.body_bytes)));
+        let each = seconds * 1e3 / complete as f64;
+        let kilobytes = |bytes: u64| bytes as f64 / 1024.0 / seconds;
+        let rate = complete as f64 / seconds;
+        if table.is_some() {
+            rows.push(("Requests per second", format!("{rate:.2}")));
+            rows.push(("Transfer rate", format!("{:.2} kb/s received", kilobytes(result.bytes_received))));
+        } else {
+            rows.extend([
+                ("Requests per second", format!("{rate:.2} [#/sec] (mean)")),
+                ("Time per request", format!("{:.3} [ms] (mean)", each * f64::from(load.connections()))),
+                ("Time per request", format!("{each:.3} [ms] (mean, across all concurrent requests)")),
+                ("Transfer rate", format!("{:.2} [Kbytes/sec] received", kilobytes(result.bytes_received))),
+            ]);
+        }
+        if *posts {
+            rows.push(("", format!("{:.2} kb/s sent", kilobytes(result.bytes_sent))));
+            rows.push(("", format!("{:.2} kb/s total", kilobytes(result.bytes_sent + result.bytes_received))));
+        }
+        rows
+    }
+
+    /// Whether it prints a table of HTML.
+    pub(crate) fn is_table(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Where `-g` and `-e` are written.
+    pub(crate) fn paths(&self) -> Vec<(&'static str, &str)> {
+        let given = [("-g", &self.gnuplot), ("-e", &self.percentages)];
+        given.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
+    }
+
+    /// The files of `-g` and `-e`.
+    pub(crate) fn files(&self, outcome: &ToolOutcome<'_>) -> Vec<ToolFile> {
+        let ToolOutcome { result, samples, began, time } = *outcome;
+        let gnuplot = self.gnuplot.iter().map(|path| (path, ab_files::gnuplot(samples, began, time)));
+        let percentages = self.percentages.iter().map(|path| (path, ab_files::percentages(&self.load, result)));
+        gnuplot.chain(percentages).map(|(path, text)| ToolFile { path: path.clone(), text }).collect()
     }
 
     /// The percentiles that it prints.
@@ -251,7 +358,7 @@ impl Ab {
 }
 
 /// Causes as ab groups them. It compares each answer's length with that of the first.
-fn failures(result: &LoadResult, lengths_may_differ: bool) -> String {
+fn failures(result: &LoadResult, lengths: u64) -> String {
     let (mut connect, mut receive, mut other) = (0, 0, 0);
     for (class, count) in lost(result) {
         let group = match class {
@@ -265,8 +372,7 @@ fn failures(result: &LoadResult, lengths_may_differ: bool) -> String {
         };
         *group += count;
     }
-    let length = if lengths_may_differ { "0" } else { "-" };
-    format!("\n   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: {other})")
+    format!("\n   (Connect: {connect}, Receive: {receive}, Length: {lengths}, Exceptions: {other})")
 }
 
 fn times(load: &Load, result: &LoadResult, spread: bool) -> String {
@@ -371,11 +477,10 @@ mod tests {
 
     #[test]
     fn all_mistakes_are_told_at_once() {
-        let line =
-            "-n none -c 0 -t soon -s 0 -p /nonexistent/body -i -H x -H A:1 -H a:2 -A me -kX proxy:1 -Vj ftp://h/ -k";
+        let line = "-n none -c 0 -t soon -s 0 -p /nonexistent/body -i -H x -H A:1 -H a:2 -A me -b 1 -v2 \
+                    -X :1 -B no -f TLS1 -Z X -E none -kj ftp://h/ -k";
         let places = [
-            "-X proxy:1",
-            "-V",
+            "-b 1",
             "-j",
             "-c 0",
             "-n none",
@@ -386,6 +491,12 @@ mod tests {
             "-A me",
             "-H \"x\"",
             "-H \"a:2\"",
+            "-v 2",
+            "-f TLS1",
+            "-Z X",
+            "-E none",
+            "-B no",
+            "-X :1",
             "-k",
             "URL ftp://h/",
         ];

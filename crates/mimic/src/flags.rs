@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::str::FromStr;
 
-use stampede_plan::{HttpUrl, Mistake, UrlError};
+use stampede_plan::{HttpUrl, Mistake, Mistakes, UrlError};
 use stampede_report::wrap;
 
-use crate::{Surroundings, getopt, go_flags};
+use crate::tool_run::ToolRun;
+use crate::{Surroundings, getopt, go_flags, stampede_line};
 
 /// What a tool's command line may hold.
 #[derive(Debug)]
@@ -78,6 +79,8 @@ pub(crate) struct Typed<'a> {
     /// What is no option.
     pub(crate) operands: Vec<&'a str>,
     pub(crate) mistakes: Vec<Mistake>,
+    /// How many of them are options that are not done.
+    refused: usize,
 }
 
 #[derive(Debug)]
@@ -123,9 +126,11 @@ impl Syntax {
                 }
             }
         }
-        let not_done = format!("Not done here, where each says what to do instead: {}", not_done.join(", "));
-        let _ =
-            writeln!(text, "\n{}\n\nExample:\n  stampede {tool} {example}\n", wrap("", &not_done, 0, 80).join("\n"));
+        if !not_done.is_empty() {
+            let not_done = format!("Not done here, where each says what to do instead: {}", not_done.join(", "));
+            let _ = writeln!(text, "\n{}", wrap("", &not_done, 0, 80).join("\n"));
+        }
+        let _ = writeln!(text, "\nExample:\n  stampede {tool} {example}\n");
         text.push_str(
             "Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
              4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\
@@ -148,8 +153,28 @@ impl<'a> Typed<'a> {
     pub(crate) fn option(&mut self, flag: &'static Flag, typed: String, value: &'a str) {
         match flag.support {
             Support::Done(_) => self.options.push(Given { flag, typed, value }),
-            Support::Not(instead) => self.mistake(typed, "is not done here", instead),
+            Support::Not(instead) => self.refuse(typed, instead),
         }
+    }
+
+    /// Notes an option that is not done, and what to do in its place.
+    pub(crate) fn refuse(&mut self, place: impl Into<String>, instead: impl Into<String>) {
+        self.mistake(place, "is not done here", instead);
+        self.refused += 1;
+    }
+
+    /// What was understood, or all mistakes. Where nothing but options that are not done stands in the way, the last one names the
+    /// command of Stampede that does the rest.
+    pub(crate) fn finish(mut self, run: ToolRun) -> Result<ToolRun, Mistakes> {
+        if self.mistakes.is_empty() {
+            return Ok(run);
+        }
+        let body = self.last("p").or(self.last("u")).or(self.last("D"));
+        let line = (self.mistakes.len() == self.refused).then(|| stampede_line::of(&run, body));
+        if let (Some(line), Some(last)) = (line, self.mistakes.last_mut()) {
+            last.fix = format!("{}, or without it: {line}", last.fix);
+        }
+        Err(Mistakes(self.mistakes))
     }
 
     pub(crate) fn mistake(&mut self, place: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) {

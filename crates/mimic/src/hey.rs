@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use stampede_core::{Arrivals, Latencies, Load, Protocol, Request, Schedule};
-use stampede_plan::Mistakes;
+use stampede_plan::{HttpUrl, Mistakes};
 use stampede_report::tally::words;
-use stampede_seam::{LoadResult, Measures};
+use stampede_seam::{LoadResult, Measures, RequestSample};
 
 use crate::Surroundings;
 use crate::figures::{answered, at_most, at_rank, lost, whole, with_status};
-use crate::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
+use crate::flags::{HELP, Style, Syntax, Typed, positive, switch, valued};
 use crate::headers::{self, Headers};
-use crate::tool_run::{DAY, ToolRun};
+use crate::spells::Spells;
+use crate::tool_run::{DAY, Extras, ToolRun};
 
 pub(crate) static SYNTAX: Syntax = Syntax {
     tool: "hey",
@@ -40,8 +42,8 @@ pub(crate) static SYNTAX: Syntax = Syntax {
         valued(&["cpus"], "N", "Threads [default: half of the processors]"),
         switch(&["allow-remote"], "Allow a target that is neither this machine nor in a private network"),
         switch(&[HELP, "h"], "This help"),
-        refused(&["o"], Some("csv"), "no single requests are kept: use stampede load --json"),
-        refused(&["x"], Some("PROXY"), "give the proxied server's own address"),
+        valued(&["o"], "csv", "Print each request as CSV, at most a million"),
+        valued(&["x"], "URL", "Send http requests through this proxy"),
     ],
     example: "-c 100 -z 10s -m POST -d body http://127.0.0.1:8080/",
 };
@@ -61,7 +63,16 @@ pub(crate) struct Hey {
     paced: bool,
     /// Whether a user is named, whom hey 0.1.4 forgets.
     authorized: bool,
+    /// Whether redirects were to be followed.
+    follows: bool,
+    /// Whether it prints requests one by one.
+    csv: bool,
+    /// What hey takes and does not use.
+    ignored: Vec<String>,
 }
+
+/// hey keeps no more requests (`requester/report.go`).
+const MOST_SAMPLES: usize = 1_000_000;
 
 /// Reads a command line.
 pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(ToolRun, Hey), Mistakes> {
@@ -89,26 +100,51 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         (Some(path), _) => typed.file("-D", path, surroundings),
         (None, text) => text.unwrap_or_default().as_bytes().to_vec(),
     };
-    let mut headers = headers(&mut typed, &method);
+    let mut ignored = Vec::new();
+    let mut headers = headers(&mut typed, &method, &mut ignored);
     let keep_alive = !typed.has("disable-keepalive") && !headers.take_close();
     let (host, headers) = headers.into_parts(&mut typed);
+    let csv = typed.value("o", |text| (text == "csv").then_some(()), "is not csv", "for example -o csv").is_some();
+    let proxy = typed.value(
+        "x",
+        |text| text.parse::<HttpUrl>().ok(),
+        "is not a proxy's URL",
+        "for example -x http://127.0.0.1:3128",
+    );
+    // hey looks at nothing behind the URL.
+    if typed.operands.len() > 1 {
+        let after = typed.operands.split_off(1);
+        ignored.push(after.join(" "));
+    }
     let url = typed.url();
-    let url = typed.http_url(url);
-    let Some(url) = url.filter(|_| typed.mistakes.is_empty()) else {
-        return Err(Mistakes(typed.mistakes));
-    };
+    let full = url;
+    let Some(url) = typed.http_url(url) else { return Err(Mistakes(typed.mistakes)) };
+    if let Some(typed_proxy) = typed.last("x")
+        && proxy.is_some()
+        && url.encrypted
+    {
+        typed.mistake(format!("-x {typed_proxy}"), "is for http:// alone here", "give an http:// URL");
+    }
     let paced = rate.is_some();
+    // Go's clients share one connection of HTTP/2.
+    let streams = NonZeroU32::new(clients).filter(|_| url.encrypted && typed.has("h2"));
+    let protocol = streams.map_or(Protocol::Http11, |streams| Protocol::Http2 { streams });
+    let clients_of_load = if streams.is_some() { 1 } else { clients };
     let load = match rate {
-        Some(schedule) => Load::Open { schedule, arrivals: Arrivals::Uniform, connections: clients },
-        None => Load::Closed { connections: clients },
+        Some(schedule) => Load::Open { schedule, arrivals: Arrivals::Uniform, connections: clients_of_load },
+        None => Load::Closed { connections: clients_of_load },
     };
     // Each client sends the same number.
     let requests = length.is_none().then(|| count - count % u64::from(clients));
+    // A proxy is given the whole URL (RFC 9112, section 3.2.2).
+    let path = if proxy.is_some() { full.split('#').next().unwrap_or_default().to_owned() } else { url.path.clone() };
+    // TLS has the name of -host, without its port.
+    let server_name = typed.last("host").map(|host| host.split(':').next().unwrap_or_default().to_owned());
     let run = ToolRun {
         host: host.unwrap_or_else(|| url.authority.clone()),
-        request: Request { method, path: url.path.clone(), headers, body },
+        request: Request { method, path, headers, body },
         url,
-        protocol: Protocol::Http11,
+        protocol,
         load: load.clone(),
         requests,
         duration: length.unwrap_or(DAY),
@@ -119,20 +155,32 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         threads,
         allow_remote: typed.has("allow-remote"),
         quiet: false,
+        extras: Extras {
+            proxy: proxy.map(|HttpUrl { host, port, .. }| format!("{host}:{port}")),
+            samples: csv.then_some(MOST_SAMPLES),
+            server_name,
+            ..Extras::default()
+        },
     };
-    Ok((
-        run,
-        Hey { load, asked: requests.filter(|sent| *sent < count).map(|_| count), paced, authorized: typed.has("a") },
-    ))
+    let hey = Hey {
+        load,
+        asked: requests.filter(|sent| *sent < count).map(|_| count),
+        paced,
+        authorized: typed.has("a"),
+        follows: !typed.has("disable-redirects"),
+        csv,
+        ignored,
+    };
+    typed.finish(run).map(|run| (run, hey))
 }
 
-fn headers(typed: &mut Typed, method: &str) -> Headers {
+fn headers(typed: &mut Typed, method: &str, ignored: &mut Vec<String>) -> Headers {
     let mut headers = Headers::default();
     headers.set("Content-Type", typed.last("T").unwrap_or("text/html"));
     for text in typed.all("H").collect::<Vec<_>>() {
         let Some((name, value)) = headers::header(typed, "-H", text) else { continue };
         if name.eq_ignore_ascii_case("host") {
-            typed.mistake(format!("-H {text:?}"), "is not sent by hey", "give -host instead");
+            ignored.push(format!("-H '{text}'"));
             continue;
         }
         headers.set(&canonical(name), value);
@@ -201,6 +249,25 @@ fn duration(text: &str) -> Option<Duration> {
 }
 
 impl Hey {
+    /// Whether it prints requests one by one.
+    pub(crate) fn is_csv(&self) -> bool {
+        self.csv
+    }
+
+    /// Requests that were answered, one by one, in the order of their ends.
+    pub(crate) fn requests(&self, samples: &[RequestSample]) -> String {
+        let mut text =
+            "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n".to_owned();
+        for request in samples.iter().filter_map(Spells::of) {
+            let Spells { begun, connect, write, wait, read, status } = request;
+            let [total, connect, write, wait, read, offset] =
+                [request.total(), connect, write, wait, read, begun].map(|ns| ns as f64 / 1e9);
+            let _ =
+                writeln!(text, "{total:.4},{connect:.4},0.0000,{write:.4},{wait:.4},{read:.4},{status},{offset:.4}");
+        }
+        text
+    }
+
     /// hey's summary, with a line break at its end.
     pub(crate) fn render(&self, result: &LoadResult) -> String {
         let latencies = whole(&self.load, result);
@@ -214,7 +281,16 @@ impl Hey {
         let _ = writeln!(out, "  Fastest:\t{:.4} secs", at_rank(latencies, 1).as_secs_f64());
         let _ = writeln!(out, "  Average:\t{:4.4} secs", mean_ns(latencies) / 1e9);
         let _ = writeln!(out, "  Requests/sec:\t{:.4}", (answered(result) + failed) as f64 / seconds);
-        let _ = writeln!(out, "\n\nResponse time histogram:");
+        let bytes = result.facts.body_bytes;
+        let _ = writeln!(out, "  ");
+        if bytes > 0 {
+            let _ = writeln!(
+                out,
+                "  Total data:\t{bytes} bytes\n  Size/request:\t{} bytes",
+                bytes / answered(result).max(1)
+            );
+        }
+        let _ = writeln!(out, "\nResponse time histogram:");
         if count > 0 {
             out.push_str(&histogram(latencies));
         }
@@ -249,12 +325,15 @@ impl Hey {
             .filter(|(_, count)| *count > 0)
             .collect();
         let redirected: u64 = redirects.values().sum();
-        if redirected > 0 {
+        if redirected > 0 && self.follows {
             remarks.push(format!("{redirected} answers were redirects: hey asks again there, and this did not."));
         }
         if let Some(asked) = self.asked {
             let sent = result.total.requests.sent;
             remarks.push(format!("Of the {asked} requests {sent} were sent: hey gives each client the same number."));
+        }
+        if !self.ignored.is_empty() {
+            remarks.push(format!("hey does not use {}; nor did this.", self.ignored.join(" and ")));
         }
         if self.authorized {
             remarks.push("hey 0.1.4 does not send the user of -a; here it was sent.".to_owned());
@@ -334,6 +413,7 @@ fn details(result: &LoadResult) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use stampede_seam::SampleEnd;
 
     use super::*;
     use crate::sample::{self, bad, good, none};
@@ -411,10 +491,8 @@ mod tests {
     #[test]
     fn all_mistakes_are_told_at_once() {
         let line = "-c 0 -n none -z soon -t -1 -q nan -cpus 0 -m G? -D /nonexistent/body -H x -H Host:a -H Content-Length:1 \
-                    -a me -o csv -x proxy -Q ftp://h/ -n 1";
+                    -a me -o json -x proxy -Q ftp://h/ -n 1";
         let places = [
-            "-o csv",
-            "-x proxy",
             "-Q",
             "-c 0",
             "-n none",
@@ -425,11 +503,10 @@ mod tests {
             "-m G?",
             "-D /nonexistent/body",
             "-H \"x\"",
-            "-H \"Host:a\"",
             "-H \"Content-Length:1\"",
             "-a me",
-            "-n",
-            "1",
+            "-o json",
+            "-x proxy",
             "URL ftp://h/",
         ];
         assert_eq!(asked(line).unwrap_err(), places);
@@ -461,5 +538,49 @@ mod tests {
         hey skips what a busy client should have sent; here it was sent late, and from when it was due p99 is 9.0010 secs.
         ");
         assert!(asked("http://h/").unwrap().1.remarks(&good()).is_empty());
+        let (run, hey) = asked("-disable-redirects -H Host:x http://h/ -host y -n 1").unwrap();
+        assert_eq!((run.host.as_str(), run.requests), ("h", Some(200)));
+        assert_eq!(hey.remarks(&bad()), ["hey does not use -H 'Host:x' and -host y -n 1; nor did this."]);
+    }
+
+    #[test]
+    fn tls_has_the_name_of_host_and_clients_share_a_connection_of_http2() {
+        let (run, _) = asked("-c 7 -h2 -host a.test:99 https://h/").unwrap();
+        assert_eq!(run.protocol, Protocol::Http2 { streams: NonZeroU32::new(7).unwrap() });
+        assert_eq!((run.load, run.host.as_str()), (Load::Closed { connections: 1 }, "a.test:99"));
+        assert_eq!(run.extras.server_name.as_deref(), Some("a.test"));
+        let (run, _) = asked("-c 7 -h2 http://h/").unwrap();
+        assert_eq!((run.load, run.protocol), (Load::Closed { connections: 7 }, Protocol::Http11));
+    }
+
+    #[test]
+    fn a_proxy_is_given_the_whole_url() {
+        let (run, _) = asked("-x http://p:3128 http://h:81/a?b=c").unwrap();
+        assert_eq!((run.request.path.as_str(), run.host.as_str()), ("http://h:81/a?b=c", "h:81"));
+        assert_eq!(run.extras.proxy.as_deref(), Some("p:3128"));
+        assert_eq!(asked("-x http://p:3128 https://h/").unwrap_err(), ["-x http://p:3128"]);
+    }
+
+    #[test]
+    fn requests_are_heys_columns() {
+        let (run, hey) = asked("-o csv http://h/").unwrap();
+        assert_eq!((run.extras.samples, hey.is_csv()), (Some(MOST_SAMPLES), true));
+        let sample = RequestSample {
+            due_ns: 1_000_000_000,
+            sent_ns: Some(1_001_000_000),
+            connect_ns: 1_000_000,
+            written_ns: 200_000,
+            first_byte_ns: Some(5_200_000),
+            total_ns: 7_200_000,
+            bytes: 1,
+            step: 0,
+            status: Some(503),
+            end: SampleEnd::Ok,
+        };
+        let lost = RequestSample { status: None, end: SampleEnd::Unfinished, ..sample };
+        assert_snapshot!(hey.requests(&[sample, lost]), @r"
+        response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset
+        0.0072,0.0010,0.0000,0.0002,0.0050,0.0010,503,1.0000
+        ");
     }
 }

@@ -8,6 +8,7 @@
 //! [`Surroundings`], and whoever drives the load decides how that ends.
 
 mod ab;
+mod ab_files;
 mod figures;
 mod flags;
 mod getopt;
@@ -17,6 +18,9 @@ mod hey;
 mod note;
 #[cfg(test)]
 mod sample;
+mod spells;
+mod stampede_line;
+mod tls_flags;
 mod tool_run;
 mod wrk;
 
@@ -24,10 +28,10 @@ use std::io;
 
 use stampede_core::Load;
 use stampede_plan::{MachineSize, Mistakes};
-use stampede_seam::LoadResult;
+use stampede_seam::{LoadResult, RequestSample};
 
 use crate::flags::HELP;
-pub use crate::tool_run::ToolRun;
+pub use crate::tool_run::{Extras, ToolRun};
 
 /// A tool that people know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,12 +78,18 @@ impl CommandLine {
         if typed.has(HELP) {
             return Ok(Self::Help(syntax.help()));
         }
+        if tool == Tool::Ab && typed.has("V") {
+            return Ok(Self::Help(format!(
+                "This is Stampede {}, in the place of ApacheBench 2.3\n",
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
         let (run, own) = match tool {
             Tool::Hey => hey::read(typed, surroundings).map(|(run, hey)| (run, Own::Hey(hey)))?,
             Tool::Ab => ab::read(typed, surroundings).map(|(run, ab)| (run, Own::Ab(ab)))?,
             Tool::Wrk => wrk::read(typed, surroundings).map(|(run, wrk)| (run, Own::Wrk(wrk)))?,
         };
-        let layout = Layout { tool: syntax.tool, load: run.load.clone(), own };
+        let layout = Layout { tool: syntax.tool, load: run.load.clone(), own: Box::new(own) };
         Ok(Self::Run(Box::new(run), layout))
     }
 }
@@ -89,7 +99,7 @@ impl CommandLine {
 pub struct Layout {
     tool: &'static str,
     load: Load,
-    own: Own,
+    own: Box<Own>,
 }
 
 /// What each tool's layout says beside the result.
@@ -100,17 +110,80 @@ enum Own {
     Wrk(wrk::Wrk),
 }
 
+/// A load that is over.
+#[derive(Clone, Copy)]
+pub struct ToolOutcome<'a> {
+    /// What was measured.
+    pub result: &'a LoadResult,
+    /// Its requests, where they were kept.
+    pub samples: &'a [RequestSample],
+    /// When it began, in seconds from 1970.
+    pub began: i64,
+    /// Writes such a time for people.
+    pub time: &'a dyn Fn(i64) -> String,
+}
+
+/// A file that the tool writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolFile {
+    /// Where, as it was typed.
+    pub path: String,
+    /// What.
+    pub text: String,
+}
+
 impl Layout {
     /// The result as the tool would print it, and below it what the tool does not report; with a line break at its end.
     pub fn render(&self, result: &LoadResult) -> String {
+        let outcome = ToolOutcome { result, samples: &[], began: 0, time: &|seconds| seconds.to_string() };
+        format!("{}\n{}", self.text(&outcome), self.note(result))
+    }
+
+    /// The result as the tool would print it, with a line break at its end.
+    pub fn text(&self, outcome: &ToolOutcome<'_>) -> String {
+        let result = outcome.result;
+        match &*self.own {
+            Own::Hey(hey) if hey.is_csv() => hey.requests(outcome.samples),
+            Own::Hey(hey) => hey.render(result),
+            Own::Ab(ab) => ab.render(result),
+            Own::Wrk(wrk) => wrk.render(result),
+        }
+    }
+
+    /// What the tool does not report.
+    pub fn note(&self, result: &LoadResult) -> String {
         let Self { tool, load, own } = self;
-        let (text, percentiles, remarks) = match own {
-            Own::Hey(hey) => (hey.render(result), hey::PERCENTILES, hey.remarks(result)),
-            Own::Ab(ab) => (ab.render(result), ab.percentiles(), Vec::new()),
-            Own::Wrk(wrk) => (wrk.render(result), wrk.percentiles(), wrk.remarks(result)),
+        let (percentiles, remarks) = match &**own {
+            Own::Hey(hey) => (hey::PERCENTILES, hey.remarks(result)),
+            Own::Ab(ab) => (ab.percentiles(), Vec::new()),
+            Own::Wrk(wrk) => (wrk.percentiles(), wrk.remarks(result)),
         };
-        let note = note::render(tool, percentiles, load, remarks, result);
-        format!("{text}\n{note}")
+        note::render(tool, percentiles, load, remarks, result)
+    }
+
+    /// Whether a program reads what is printed, so that the note must stand elsewhere.
+    pub fn is_for_programs(&self) -> bool {
+        match &*self.own {
+            Own::Hey(hey) => hey.is_csv(),
+            Own::Ab(ab) => ab.is_table(),
+            Own::Wrk(_) => false,
+        }
+    }
+
+    /// Where the tool would write files, with the options that say so.
+    pub fn paths(&self) -> Vec<(&'static str, &str)> {
+        match &*self.own {
+            Own::Ab(ab) => ab.paths(),
+            Own::Hey(_) | Own::Wrk(_) => Vec::new(),
+        }
+    }
+
+    /// The files that the tool would write.
+    pub fn files(&self, outcome: &ToolOutcome<'_>) -> Vec<ToolFile> {
+        match &*self.own {
+            Own::Ab(ab) => ab.files(outcome),
+            Own::Hey(_) | Own::Wrk(_) => Vec::new(),
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use stampede_core::{Bytes, Counts, ErrorClass, Latencies};
 use stampede_plan::{MachineSize, Mistake, Mistakes};
-use stampede_seam::{LoadResult, Measures};
-pub(crate) use stampede_testkit::samples::load_result as good;
+use stampede_seam::{AnswerFacts, LoadResult, Measures};
+use stampede_testkit::samples::load_result;
 
 use crate::Surroundings;
 use crate::flags::{Syntax, Typed};
@@ -19,12 +19,24 @@ pub(crate) const SURROUNDINGS: Surroundings<'_> = Surroundings {
     read_file: &|path| if path == "body" { Ok(b"abc".to_vec()) } else { Err(io::ErrorKind::NotFound.into()) },
 };
 
+/// A good result, with what its answers were like.
+pub(crate) fn good() -> LoadResult {
+    let facts = AnswerFacts {
+        server: Some("nginx/1.22 (x)".to_owned()),
+        first_length: Some(13),
+        body_bytes: 13 * 20_000,
+        ..AnswerFacts::default()
+    };
+    LoadResult { facts, ..load_result() }
+}
+
 /// The good result with 502 and 404 among the answers, refused connections, time-outs, and requests without an end.
 pub(crate) fn bad() -> LoadResult {
     let mut result = good();
     result.total.status = BTreeMap::from([(200, 19_650), (302, 20), (404, 10), (502, 320)]);
     result.total.errors =
         BTreeMap::from([(ErrorClass::WrongStatus, 330), (ErrorClass::Refused, 7), (ErrorClass::TimedOut, 3)]);
+    result.facts.other_lengths = 350;
     result.total.requests = Counts { sent: 20_310, ok: 19_670, failed: 340, unfinished: 300 };
     for age in [2000, 2001, 2002] {
         result.total.response.record_ns(age * 1_000_000);
@@ -48,6 +60,7 @@ pub(crate) fn none() -> LoadResult {
             ..good.total
         },
         bytes_received: 0,
+        facts: AnswerFacts::default(),
         ..good
     }
 }

@@ -1,10 +1,11 @@
 //! A load as another tool's command line asks for it.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use stampede_core::{Endpoint, Load, Protocol, Request};
 use stampede_plan::HttpUrl;
-use stampede_seam::{Backend, Check, LoadExchange, LoadSpec, Pause, Statuses, TlsSpec, Trust};
+use stampede_seam::{Backend, Check, LoadExchange, LoadSpec, Pause, Statuses, TlsClient, TlsSpec, Trust};
 
 /// A load by count may take this long.
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -34,6 +35,22 @@ pub struct ToolRun {
     pub allow_remote: bool,
     /// Whether no progress is printed.
     pub quiet: bool,
+    /// What few command lines ask for.
+    pub extras: Extras,
+}
+
+/// What few command lines ask for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Extras {
+    /// The proxy that requests go to, as `HOST:PORT`, in place of the URL's place.
+    pub proxy: Option<String>,
+    /// How many requests are kept one by one, at most.
+    pub samples: Option<usize>,
+    /// The address that connections come from.
+    pub(crate) source: Option<IpAddr>,
+    /// The server's name for TLS, where it is not the URL's host.
+    pub(crate) server_name: Option<String>,
+    pub(crate) client: TlsClient,
 }
 
 impl ToolRun {
@@ -53,13 +70,19 @@ impl ToolRun {
             threads: _,
             allow_remote: _,
             quiet: _,
+            extras,
         } = self;
+        let Extras { proxy: _, samples: _, source, server_name, client } = extras;
         // What `stampede load` takes as right, so that both end with the same exit code.
         let check = Check::new(Statuses::new(vec![200..=399]), Vec::new());
         LoadSpec {
             targets,
             protocol,
-            tls: url.encrypted.then_some(TlsSpec { server_name: url.host, trust: Trust::Anyone }),
+            tls: url.encrypted.then(|| TlsSpec {
+                server_name: server_name.unwrap_or(url.host),
+                trust: Trust::Anyone,
+                client,
+            }),
             host,
             exchanges: vec![LoadExchange::new(request, check)],
             load,
@@ -73,6 +96,7 @@ impl ToolRun {
             keep_alive,
             seed: 0,
             shard: None,
+            source,
             slices: false,
             cpus,
             backend,

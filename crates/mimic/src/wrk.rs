@@ -11,7 +11,7 @@ use crate::Surroundings;
 use crate::figures::{Moments, answered, at_most, at_rank, lost, with_status};
 use crate::flags::{HELP, Style, Syntax, Typed, refused, switch, valued};
 use crate::headers::{self, Headers};
-use crate::tool_run::{DAY, ToolRun};
+use crate::tool_run::{DAY, Extras, ToolRun};
 
 pub(crate) static SYNTAX: Syntax = Syntax {
     tool: "wrk",
@@ -105,6 +105,7 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         threads: threads as usize,
         allow_remote: typed.has("allow-remote"),
         quiet: false,
+        extras: Extras::default(),
     };
     Ok((run, layout))
 }

@@ -1,9 +1,11 @@
 //! What a load by itself came to: for a terminal, as JSON, second by second, and as a file of percentiles.
 
 mod advice;
+mod facts;
 mod generators;
 mod hdr;
 mod json;
+mod samples;
 mod seconds;
 
 use std::time::Duration;
@@ -15,6 +17,7 @@ pub use self::advice::advice;
 pub use self::hdr::hdr;
 pub(crate) use self::json::WireLoad;
 pub use self::json::json;
+pub use self::samples::{SampleFormat, SampleLines};
 pub(crate) use self::seconds::WireSecond;
 pub use self::seconds::second;
 use crate::tally::{counted, words};
@@ -30,6 +33,17 @@ pub struct LoadView<'a> {
     pub result: &'a LoadResult,
     /// Those who drove it together, if several did.
     pub generators: &'a [GeneratorRecord],
+    /// How many of its requests were written down, where that was asked for.
+    pub samples: Option<SampleCount>,
+}
+
+/// Requests that were written down one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampleCount {
+    /// Those that were.
+    pub written: u64,
+    /// Those that were not: the disk was slower than the load, or full.
+    pub lost: u64,
 }
 
 impl LoadView<'_> {
@@ -92,6 +106,10 @@ pub fn terminal(view: &LoadView<'_>) -> String {
     }
     if let Some(failure) = &result.first_failure {
         line(format!("             the first: {}", failure.detail));
+    }
+    facts::lines(&result.facts).into_iter().for_each(&mut line);
+    if let Some(SampleCount { written, lost }) = view.samples {
+        line(format!("  samples    {written} written, {lost} lost"));
     }
     let cpu = result.generator.cpu.as_secs_f64() * 1e6 / (sent.max(1) as f64);
     let spin = match result.spin {

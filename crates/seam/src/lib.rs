@@ -7,6 +7,7 @@
 //!
 //! Nothing here does I/O.
 
+mod answer_facts;
 mod backend;
 mod exchange;
 mod generator_record;
@@ -17,6 +18,7 @@ mod log_tail;
 mod merged_result;
 mod moment;
 mod platform;
+mod request_sample;
 pub mod rough_latencies;
 mod sampling;
 mod saturation;
@@ -24,16 +26,18 @@ mod slice;
 mod turn_span;
 mod vantage;
 
+pub use answer_facts::{AnswerFacts, Breach, BreakCount, BreakPoint};
 pub use backend::Backend;
 pub use exchange::{Call, NoAnswer};
 pub use generator_record::{GeneratorRecord, HeldUp, StartSkew};
 pub use load_handle::{LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadView, Progress};
 pub use load_result::{Failure, FlowResult, LoadResult, Measures, StepResult, WrongAnswer};
-pub use load_spec::{LoadExchange, LoadSpec, Shard, TlsSpec, Trust};
+pub use load_spec::{LoadExchange, LoadSpec, Shard, TlsClient, TlsIdentity, TlsSpec, TlsVersion, Trust};
 pub use log_tail::LogTail;
 pub use merged_result::MergeError;
 pub use moment::Moment;
 pub use platform::{ExitReport, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError};
+pub use request_sample::{RequestSample, SampleEnd};
 pub use rough_latencies::RoughLatencies;
 pub use sampling::{InsideTargets, SampleTargets, SamplerHandle, SamplingError};
 pub use saturation::{LittlesLaw, Saturation};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use stampede_core::{Censored, Counts, ErrorClass, GeneratorUse, Latencies};
 use stampede_scenario::FlowTally;
 
+use crate::answer_facts::AnswerFacts;
 use crate::backend::Backend;
 use crate::saturation::{LittlesLaw, Saturation};
 use crate::slice::Slice;
@@ -53,6 +54,8 @@ pub struct LoadResult {
     pub littles_law: LittlesLaw,
     /// What the generator itself added to the measurement, when that was too much.
     pub saturation: Option<Saturation>,
+    /// What the answers were like.
+    pub facts: AnswerFacts,
     /// The first wrong answers of the whole load, a few.
     pub wrong_answers: Vec<WrongAnswer>,
     /// The first failed request of the whole load.

@@ -1,5 +1,7 @@
 //! What load is asked for.
 
+use std::fmt;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +51,8 @@ pub struct LoadSpec {
     pub seed: u64,
     /// The part of the load that is driven here; all of it by default.
     pub shard: Option<Shard>,
+    /// The address of this machine that connections come from; the kernel's choice by default.
+    pub source: Option<IpAddr>,
     /// Whether each second is told by itself.
     pub slices: bool,
     /// Processors to run on: a thread, pinned, on each.
@@ -77,6 +81,46 @@ pub struct TlsSpec {
     pub server_name: String,
     /// Whose certificates are trusted.
     pub trust: Trust,
+    /// What the client says of itself.
+    pub client: TlsClient,
+}
+
+/// What a client says of itself where connections are encrypted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsClient {
+    /// Its certificate, where it has one.
+    pub identity: Option<TlsIdentity>,
+    /// Whether it leaves out the server's name, which it sends by default (SNI, RFC 6066, section 3).
+    pub hides_name: bool,
+    /// The one version that it speaks; by default 1.3 and 1.2.
+    pub version: Option<TlsVersion>,
+    /// The cipher suites that it offers, by their names at IANA; by default all that there are.
+    pub suites: Vec<String>,
+}
+
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TlsVersion {
+    /// TLS 1.2 (RFC 5246).
+    Tls12,
+    /// TLS 1.3 (RFC 8446).
+    Tls13,
+}
+
+/// A client's certificate and its key, in PEM.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsIdentity {
+    /// Its certificate, and those between it and one that the server trusts.
+    pub chain: Vec<u8>,
+    /// The private key.
+    pub key: Vec<u8>,
+}
+
+/// Without the key.
+impl fmt::Debug for TlsIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsIdentity").field("chain", &self.chain.len()).finish_non_exhaustive()
+    }
 }
 
 /// Whose certificates are trusted.

@@ -74,6 +74,7 @@ impl LoadResult {
             begun_late,
             littles_law,
             saturation: _,
+            facts,
             wrong_answers,
             first_failure,
         } = other;
@@ -117,6 +118,7 @@ impl LoadResult {
         let LittlesLaw { seen, summed } = littles_law;
         self.littles_law.seen += *seen;
         self.littles_law.summed += *summed;
+        self.facts.add(facts);
         self.wrong_answers.extend(wrong_answers.iter().cloned());
         self.wrong_answers.truncate(WRONG_ANSWERS);
         self.first_failure = self.first_failure.take().or_else(|| first_failure.clone());

@@ -2,16 +2,22 @@
 
 pub(crate) mod args;
 mod live;
+pub(crate) mod samples;
 mod shared;
 pub(crate) mod timeseries;
 
 use std::fs;
 use std::io::{self, IsTerminal};
+use std::net::{IpAddr, SocketAddr};
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::time::Duration;
 
 use stampede_core::{Bytes, Carrier, CpuLayout, Endpoint, ErrorClass};
-use stampede_load::{LoadExchange, LoadResult, LoadSpec, RunningLoad, TargetError, TlsSpec, Trust, find_target};
+use stampede_load::{
+    LoadExchange, LoadResult, LoadSpec, RunningLoad, TargetError, TlsClient, TlsIdentity, TlsSpec, Trust, find_target,
+    speaks_fastcgi,
+};
 use stampede_plan::{HttpUrl, LoadPlan, MachineSize};
 use stampede_report::load::{self as page, LoadView};
 use tokio::io::AsyncReadExt;
@@ -21,6 +27,7 @@ use crate::args::QuietArgs;
 use crate::exit::{Exit, Failure};
 use crate::load::args::LoadArgs;
 use crate::load::live::Live;
+use crate::load::samples::{SampleSink, Sampled};
 use crate::load::timeseries::Timeseries;
 use crate::open_files::{OWN_FILES, raise_open_files};
 use crate::signals::Signals;
@@ -33,8 +40,25 @@ const DRAIN: Duration = Duration::from_secs(5);
 const SECONDS: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
-    let LoadArgs { flags, backend, cacert, insecure, connect, unix, allow_remote, json, timeseries, hdr, quiet } =
-        *args;
+    let LoadArgs {
+        flags,
+        backend,
+        cacert,
+        insecure,
+        cert,
+        key,
+        server_name,
+        resolve,
+        source,
+        connect,
+        unix,
+        allow_remote,
+        json,
+        timeseries,
+        samples,
+        hdr,
+        quiet,
+    } = *args;
     let QuietArgs { quiet } = quiet;
     let available = stampede_platforms::available_cpus();
     let machine = MachineSize {
@@ -46,6 +70,12 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     let plan = LoadPlan::read(&flags, body, machine).map_err(Failure::usage);
     let (plan, ()) = Failure::both(plan, unread)?;
     let trust = read_trust(insecure, cacert.as_deref())?;
+    let client = TlsClient { identity: read_identity(cert.as_deref(), key.as_deref())?, ..TlsClient::default() };
+    for (flag, given) in [("--cert", cert.is_some()), ("--server-name", server_name.is_some())] {
+        if given && !plan.url.encrypted {
+            return Err(Failure::usage(format!("{flag} belongs to TLS; give an https:// URL, or leave it out")));
+        }
+    }
     for (flag, path) in [("--json", json.as_deref()), ("--hdr", hdr.as_deref())] {
         if let Some(path) = path.filter(|path| !destination::is_stdout(path)) {
             destination::writable(path)
@@ -57,6 +87,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         return Err(Failure::usage("only one of --json, --timeseries and --hdr can be written to stdout"));
     }
     let mut timeseries = timeseries.as_deref().map(Timeseries::create).transpose()?;
+    let sink = samples.as_deref().map(SampleSink::create).transpose()?;
     let LoadPlan {
         url,
         host,
@@ -75,8 +106,9 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     } = plan;
     let targets = match unix {
         Some(path) => vec![Endpoint::Unix(path)],
-        None => targets(&url, &connect, allow_remote)?,
+        None => targets(&url, &resolved(&url, &resolve, connect)?, allow_remote)?,
     };
+    let places = targets.clone();
     let loads = match &scenario {
         None => vec![load.clone()],
         Some(scenario) => scenario.crowds.iter().map(|crowd| crowd.load.clone()).collect(),
@@ -87,7 +119,11 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     let spec = LoadSpec {
         targets,
         protocol,
-        tls: url.encrypted.then(|| TlsSpec { server_name: url.host.clone(), trust }),
+        tls: url.encrypted.then(|| TlsSpec {
+            server_name: server_name.unwrap_or_else(|| url.host.clone()),
+            trust,
+            client,
+        }),
         host,
         exchanges: vec![LoadExchange::new(request, check)],
         load,
@@ -101,6 +137,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         keep_alive: !flags.no_keepalive,
         seed,
         shard: None,
+        source,
         slices: timeseries.is_some(),
         backend: backend.backend.find(&cpus, quiet),
         cpus: cpus.generator,
@@ -108,13 +145,16 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let driven = runtime.block_on(async {
         if generators.is_empty() {
-            let (result, interrupted) = drive(spec, quiet, timeseries.as_mut()).await?;
-            return Ok((result, Vec::new(), interrupted));
+            let (result, interrupted, sampled) = drive(spec, quiet, timeseries.as_mut(), sink).await?;
+            return Ok((result, Vec::new(), interrupted, sampled));
         }
-        shared::drive(&generators, spec, quiet, live_line(quiet), timeseries.as_mut()).await
+        let driven = shared::drive(&generators, spec, quiet, live_line(quiet), timeseries.as_mut()).await?;
+        let (result, generators, interrupted) = driven;
+        Ok((result, generators, interrupted, None))
     });
-    let (result, generators, interrupted) = driven?;
-    let view = LoadView { url: &flags.url, loads: &loads, result: &result, generators: &generators };
+    let (result, generators, interrupted, sampled) = driven?;
+    let samples = sampled.as_ref().map(|sampled| sampled.count);
+    let view = LoadView { url: &flags.url, loads: &loads, result: &result, generators: &generators, samples };
     for (path, text) in [(json.as_deref(), page::json(&view)), (hdr.as_deref(), page::hdr(&result.total.response))] {
         if let Some(path) = path {
             destination::put_bytes(path, text.as_bytes())?;
@@ -123,9 +163,18 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     if told == 0 {
         screen::print(&page::terminal(&view))?;
     }
-    for [warning, advice] in page::advice(&result) {
+    for [warning, advice] in page::advice(&result, samples) {
         screen::warning(&warning);
         screen::note(&format!("  {advice}"));
+    }
+    if result.total.requests.ok == 0
+        && let Some(place) = places.iter().find(|target| speaks_fastcgi(target))
+    {
+        screen::warning(&format!("{place} speaks FastCGI, not HTTP: it is PHP-FPM, or a server like it"));
+        screen::note("  send the load to the web server before it, or compare it with stampede compare");
+    }
+    if let Some(failure) = sampled.and_then(|sampled| sampled.failure) {
+        return Err(Failure::missing(failure));
     }
     let exit = exit_of(&result, interrupted);
     let faults: Vec<&String> = generators.iter().flat_map(|generator| &generator.faults).collect();
@@ -154,6 +203,40 @@ pub(crate) fn targets(url: &HttpUrl, connect: &[String], allow_remote: bool) -> 
     places.collect()
 }
 
+/// The places to connect to: those of `--connect`, or the addresses that `--resolve` gives the URL's host and port.
+fn resolved(url: &HttpUrl, resolve: &[String], connect: Vec<String>) -> Result<Vec<String>, Failure> {
+    if resolve.is_empty() {
+        return Ok(connect);
+    }
+    let mut found = Vec::new();
+    for typed in resolve {
+        let parts = typed.split_once(':').and_then(|(host, rest)| Some((host, rest.split_once(':')?)));
+        let address = parts.map(|(host, (port, address))| (host, port.parse::<u16>(), address));
+        let Some((host, Ok(port), address)) =
+            address.filter(|(host, _, address)| !host.is_empty() && !address.is_empty())
+        else {
+            let fix = "for example --resolve example.org:443:127.0.0.1";
+            return Err(Failure::usage(format!("--resolve {typed} is not HOST:PORT:ADDRESS; {fix}")));
+        };
+        // As with curl, what is for another place is of no use here, and no mistake.
+        if host.eq_ignore_ascii_case(&url.host) && port == url.port {
+            let bare = address.strip_prefix('[').and_then(|address| address.strip_suffix(']')).unwrap_or(address);
+            let Ok(address) = bare.parse::<IpAddr>() else {
+                let fix = "give one, such as 127.0.0.1 or [::1]";
+                return Err(Failure::usage(format!("--resolve {typed} ends with no address; {fix}")));
+            };
+            found.push(SocketAddr::from((address, port)).to_string());
+        }
+    }
+    if found.is_empty() {
+        let place = format!("{}:{}", url.host, url.port);
+        return Err(Failure::usage(format!(
+            "--resolve names other places than the URL's; for example --resolve {place}:127.0.0.1"
+        )));
+    }
+    Ok(found)
+}
+
 /// Processors for so many threads: the last ones, since servers that are pinned, and much of the kernel's work, are on the
 /// first.
 pub(crate) fn lay_out(available: &[u32], threads: usize) -> CpuLayout {
@@ -173,6 +256,17 @@ fn read_trust(insecure: bool, cacert: Option<&Path>) -> Result<Trust, Failure> {
     }
 }
 
+/// What the client shows of itself.
+fn read_identity(cert: Option<&Path>, key: Option<&Path>) -> Result<Option<TlsIdentity>, Failure> {
+    let Some(cert) = cert else { return Ok(None) };
+    let read = |flag: &str, path: &Path| {
+        fs::read(path).map_err(|error| Failure::usage(format!("{flag} {} cannot be read: {error}", path.display())))
+    };
+    let chain = read("--cert", cert)?;
+    let key = key.map_or_else(|| Ok(chain.clone()), |path| read("--key", path))?;
+    Ok(Some(TlsIdentity { chain, key }))
+}
+
 /// The bytes of a body, or of the file after `@`, and what stood in the way.
 fn read_body(typed: Option<&str>) -> (Vec<u8>, Result<(), Failure>) {
     match typed.map(|typed| (typed, typed.strip_prefix('@'))) {
@@ -185,14 +279,23 @@ fn read_body(typed: Option<&str>) -> (Vec<u8>, Result<(), Failure>) {
     }
 }
 
-/// Drives the load to its end, or to the first signal; the second value says which.
+/// Drives the load to its end, or to the first signal; the second value says which. The third one is what became of its requests
+/// where they have a sink.
 pub(crate) async fn drive(
     spec: LoadSpec,
     quiet: bool,
     mut timeseries: Option<&mut Timeseries>,
-) -> Result<(LoadResult, bool), Failure> {
+    sink: Option<SampleSink>,
+) -> Result<(LoadResult, bool, Option<Sampled>), Failure> {
     let mut signals = Signals::new()?;
-    let load = stampede_load::start(spec).map_err(Failure::missing)?;
+    let (load, sampling) = match sink {
+        None => (stampede_load::start(spec).map_err(Failure::missing)?, None),
+        Some(sink) => {
+            let (load, reader) = stampede_load::start_sampled(spec).map_err(Failure::missing)?;
+            let sampling = sink.follow(reader, load.step_names())?;
+            (load, Some(sampling))
+        }
+    };
     let interrupted = tokio::select! {
         () = signals.any() => {
             load.abort();
@@ -207,7 +310,8 @@ pub(crate) async fn drive(
     if let Some(timeseries) = timeseries {
         timeseries.write(&result.slices)?;
     }
-    Ok((result, interrupted))
+    let sampled = sampling.map(|sampling| sampling.join().unwrap_or_else(|panic| resume_unwind(panic)));
+    Ok((result, interrupted, sampled))
 }
 
 /// The line that says how far it is, where somebody sees it.
@@ -286,6 +390,7 @@ mod tests {
                 loads: std::slice::from_ref(&load),
                 result: &result,
                 generators: &[],
+                samples: None,
             };
             let told: serde_json::Value = serde_json::from_str(&page::json(&view)).unwrap();
             assert_eq!(told["load"], asked);
@@ -298,8 +403,13 @@ mod tests {
         (result.total.requests.ok, result.total.requests.failed) = (0, 4);
         result.total.errors = [(ErrorClass::TimedOut, 4)].into();
         let load = "closed:2".parse().unwrap();
-        let view =
-            LoadView { url: "http://127.0.0.1/", loads: std::slice::from_ref(&load), result: &result, generators: &[] };
+        let view = LoadView {
+            url: "http://127.0.0.1/",
+            loads: std::slice::from_ref(&load),
+            result: &result,
+            generators: &[],
+            samples: None,
+        };
         let text = page::terminal(&view);
         assert!(text.contains("4 x timed out"), "{text}");
         assert_eq!(exit_of(&result, false), Exit::TrialFailed);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use stampede_core::{Censored, Counts, Fut, GeneratorUse, Latencies, LinkUse, Load};
 use stampede_seam::{
-    Failure, LittlesLaw, LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadView, Measures, Moment,
-    Progress, RoughLatencies, Slice, StepResult, TurnSpan,
+    AnswerFacts, Failure, LittlesLaw, LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadView, Measures,
+    Moment, Progress, RoughLatencies, Slice, StepResult, TurnSpan,
 };
 use tokio::time::Instant;
 
@@ -198,6 +198,7 @@ impl FakeLoad {
             begun_late: None,
             littles_law: LittlesLaw::default(),
             saturation,
+            facts: AnswerFacts::default(),
             wrong_answers: Vec::new(),
             first_failure,
         }

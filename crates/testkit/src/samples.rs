@@ -10,7 +10,7 @@ use stampede_core::{
     Topology, Tuning, Unit, UnitId, Workload, WorkloadId,
 };
 use stampede_seam::{
-    Backend, Check, LittlesLaw, LoadExchange, LoadOrder, LoadResult, LoadSpec, Measures, Pause, Statuses,
+    AnswerFacts, Backend, Check, LittlesLaw, LoadExchange, LoadOrder, LoadResult, LoadSpec, Measures, Pause, Statuses,
 };
 
 /// What the application answers to everything.
@@ -122,6 +122,7 @@ pub fn load_order(target: &Endpoint, load: Load) -> LoadOrder {
         keep_alive: true,
         seed: 1,
         shard: None,
+        source: None,
         slices: true,
         cpus: first_cpu().into_iter().collect(),
         backend: Backend::Epoll,
@@ -174,6 +175,7 @@ pub fn load_result() -> LoadResult {
         begun_late: None,
         littles_law: LittlesLaw::default(),
         saturation: None,
+        facts: AnswerFacts::default(),
         wrong_answers: Vec::new(),
         first_failure: None,
     }

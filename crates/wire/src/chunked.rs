@@ -8,6 +8,8 @@ pub(crate) struct Chunked {
     state: State,
     /// Bytes of the present size line, or of all trailers.
     line: usize,
+    /// Where it stopped in bytes that are no chunks.
+    stopped_at: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,11 +32,16 @@ enum State {
 
 impl Chunked {
     pub(crate) fn new() -> Self {
-        Self { state: State::SizeStart, line: 0 }
+        Self { state: State::SizeStart, line: 0, stopped_at: 0 }
     }
 
     pub(crate) fn is_complete(&self) -> bool {
         self.state == State::End
+    }
+
+    /// Where it stopped in the bytes that were fed last, after an error.
+    pub(crate) fn stopped_at(&self) -> usize {
+        self.stopped_at
     }
 
     /// Reads some bytes of the coding, gives those of the body to `body`, and returns how many were read: all, unless
@@ -55,7 +62,13 @@ impl Chunked {
                 }
                 State::End => break,
                 state => {
-                    self.state = self.step(state, byte)?;
+                    self.state = match self.step(state, byte) {
+                        Ok(next) => next,
+                        Err(error) => {
+                            self.stopped_at = bytes.len() - rest.len();
+                            return Err(error);
+                        }
+                    };
                     rest = after;
                 }
             }

@@ -3,7 +3,12 @@
 //! [FastCGI Specification 1.0](https://fastcgi-archives.github.io/FastCGI_Specification.html). The answer's body is
 //! what follows its header fields ([RFC 3875](https://www.rfc-editor.org/rfc/rfc3875#section-6)).
 
+use std::time::Duration;
+
+use stampede_core::Endpoint;
 use thiserror::Error;
+
+use crate::client::{Cause, Connection};
 
 const VERSION: u8 = 1;
 const BEGIN_REQUEST: u8 = 1;
@@ -11,6 +16,8 @@ const END_REQUEST: u8 = 3;
 const PARAMS: u8 = 4;
 const STDIN: u8 = 5;
 const STDOUT: u8 = 6;
+const GET_VALUES: u8 = 9;
+const GET_VALUES_RESULT: u8 = 10;
 
 /// The role of a program that answers as CGI would.
 const RESPONDER: u8 = 1;
@@ -50,6 +57,31 @@ fn record(kind: u8, content: &[u8]) -> Vec<u8> {
     let [high, low] = (content.len() as u16).to_be_bytes();
     let mut bytes = vec![VERSION, kind, 0, REQUEST, high, low, 0, 0];
     bytes.extend_from_slice(content);
+    bytes
+}
+
+/// Whether a server speaks FastCGI: it is asked what it can do, which takes no more than this time (section 4.1).
+pub fn is_spoken(endpoint: &Endpoint, timeout: Duration) -> bool {
+    let asked = || -> Result<[u8; HEADER], Cause> {
+        let mut connection = Connection::open(endpoint, None, timeout)?;
+        connection.write_all(&question())?;
+        let (mut answer, mut came) = ([0; HEADER], 0);
+        while came < answer.len() {
+            match connection.read(&mut answer[came..])? {
+                0 => break,
+                count => came += count,
+            }
+        }
+        Ok(answer)
+    };
+    asked().is_ok_and(|[version, kind, ..]| (version, kind) == (VERSION, GET_VALUES_RESULT))
+}
+
+/// A record of the connection, not of a request, that names one value.
+fn question() -> Vec<u8> {
+    let name = b"FCGI_MPXS_CONNS";
+    let mut bytes = vec![VERSION, GET_VALUES, 0, 0, 0, name.len() as u8 + 2, 0, 0, name.len() as u8, 0];
+    bytes.extend_from_slice(name);
     bytes
 }
 
@@ -107,6 +139,10 @@ pub enum FastCgiError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread;
+
     use super::*;
 
     /// PHP-FPM 8.2's own answer to a request for its status.
@@ -146,5 +182,24 @@ mod tests {
         assert!(bytes.ends_with(b"\x01\x04\x00\x01\x00\x00\x00\x00\x01\x05\x00\x01\x00\x00\x00\x00"));
         let query = b"\x80\x00\x00\x0c\x80\x00\x00\x04QUERY_STRINGjson";
         assert!(bytes.windows(query.len()).any(|part| part == query));
+    }
+
+    #[test]
+    fn who_speaks_fastcgi_says_so() {
+        // What PHP-FPM 8.2 says to a question for values (section 4.1).
+        let result = b"\x01\x0a\x00\x00\x00\x12\x06\x00\x0f\x01FCGI_MPXS_CONNS0\0\0\0\0\0\0".as_slice();
+        for (answer, expected) in [(result, true), (b"HTTP/1.1 400 Bad Request\r\n\r\n", false), (b"", false)] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
+            let server = thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut asked = [0; 25];
+                stream.read_exact(&mut asked).unwrap();
+                stream.write_all(answer).unwrap();
+                asked
+            });
+            assert_eq!(is_spoken(&endpoint, Duration::from_secs(5)), expected, "{answer:?}");
+            assert_eq!(&server.join().unwrap(), b"\x01\x09\0\0\0\x11\0\0\x0f\0FCGI_MPXS_CONNS");
+        }
     }
 }

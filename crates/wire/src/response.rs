@@ -28,6 +28,9 @@ pub trait Visitor {
 
     /// The next bytes of the body, transfer coding removed.
     fn body(&mut self, bytes: &[u8]);
+
+    /// The status of an interim answer (1xx), which comes before the final one.
+    fn interim(&mut self, _status: u16) {}
 }
 
 /// Status and headers of an answer.
@@ -80,6 +83,19 @@ pub struct Decoder {
     partial_head: Vec<u8>,
     body_expected: bool,
     reusable: bool,
+    /// Where it stopped in the bytes that were no answer.
+    stopped_at: usize,
+}
+
+/// How far the present answer is, interim ones left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerStage {
+    /// Nothing of it has come.
+    Nothing,
+    /// A part of its head has.
+    Head,
+    /// Its head has.
+    Body,
 }
 
 #[derive(Debug)]
@@ -94,7 +110,32 @@ enum State {
 impl Decoder {
     /// A decoder for the answer to a request that is not `HEAD`. Holds half a KiB, since there may be tens of thousands.
     pub fn new() -> Self {
-        Self { state: State::Head, partial_head: Vec::with_capacity(HEAD_STEP), body_expected: true, reusable: false }
+        Self {
+            state: State::Head,
+            partial_head: Vec::with_capacity(HEAD_STEP),
+            body_expected: true,
+            reusable: false,
+            stopped_at: 0,
+        }
+    }
+
+    /// How far the present answer is.
+    pub fn stage(&self) -> AnswerStage {
+        match self.state {
+            State::Head if self.partial_head.is_empty() => AnswerStage::Nothing,
+            State::Head => AnswerStage::Head,
+            State::Length(_) | State::Chunked(_) | State::UntilClose | State::Complete => AnswerStage::Body,
+        }
+    }
+
+    /// The beginning of a head that came in pieces and has not ended, or is none.
+    pub fn partial_head(&self) -> &[u8] {
+        &self.partial_head
+    }
+
+    /// Where the bytes that were fed last stopped being an answer, after an error: at the head, or at the byte of a chunk.
+    pub fn stopped_at(&self) -> usize {
+        self.stopped_at
     }
 
     /// Makes ready for the next answer. The answer to a `HEAD` request has no body, whatever its headers say.
@@ -125,7 +166,13 @@ impl Decoder {
                 return Ok(Progress::Incomplete);
             }
             let used = match &mut self.state {
-                State::Head => self.feed_head(rest, visitor)?,
+                State::Head => match self.feed_head(rest, visitor) {
+                    Ok(used) => used,
+                    Err(error) => {
+                        self.stopped_at = bytes.len() - rest.len();
+                        return Err(error);
+                    }
+                },
                 State::Length(left) => {
                     let here = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
                     visitor.body(&rest[..here]);
@@ -136,7 +183,13 @@ impl Decoder {
                     here
                 }
                 State::Chunked(chunked) => {
-                    let used = chunked.feed(rest, |data| visitor.body(data))?;
+                    let used = match chunked.feed(rest, |data| visitor.body(data)) {
+                        Ok(used) => used,
+                        Err(error) => {
+                            self.stopped_at = bytes.len() - rest.len() + chunked.stopped_at();
+                            return Err(error);
+                        }
+                    };
                     if chunked.is_complete() {
                         self.state = State::Complete;
                     }
@@ -233,6 +286,7 @@ fn parse_head(
     };
     // 101 is final: the connection speaks another protocol from here on.
     if matches!(status, 100..=199) && status != 101 {
+        visitor.interim(status);
         return Ok(Some(ParsedHead { len, state: State::Head, reusable: false }));
     }
     if status < 100 {

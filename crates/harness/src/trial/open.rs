@@ -248,6 +248,7 @@ impl<'a> OpenTrial<'a> {
                 keep_alive: case.topology.keep_alive,
                 seed: timing.seed.wrapping_add(u64::from(self.trial.block)),
                 shard: None,
+                source: None,
                 slices: true,
                 cpus: case.pinning.generator.clone(),
                 backend: *backend,

@@ -71,6 +71,7 @@ pub(crate) fn spec(backend: Backend, target: &Endpoint, load: &str) -> LoadSpec 
         keep_alive: true,
         seed: 1,
         shard: None,
+        source: None,
         slices: false,
         cpus: cpus()[..1].to_vec(),
         backend,

@@ -75,6 +75,21 @@ fn every_answer_ends_in_the_right_count(backend: Backend) {
                 _ => peer.answer(stream),
             }
         }),
+        "GOAWAY after the first answer of each connection, whatever waits": |peer, came| once_ended(peer, came, |peer, stream| {
+            if peer.requests > 1 {
+                return Ok(());
+            }
+            peer.go_away(stream)?;
+            peer.answer(stream)
+        }),
+        "GOAWAY for all streams, and then for those that had come": |peer, came| once_ended(peer, came, |peer, stream| {
+            if peer.requests > 1 {
+                return Ok(());
+            }
+            peer.go_away(0x7fff_ffff)?;
+            peer.go_away(stream)?;
+            peer.answer(stream)
+        }),
         "REFUSED_STREAM once, for each first request of a connection": |peer, came| once_ended(peer, came, |peer, stream| {
             if peer.requests == 1 && peer.connection == 0 {
                 return peer.say(RST_STREAM, 0, stream, &REFUSED_STREAM.to_be_bytes());

@@ -12,7 +12,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use stampede_core::{Bytes, Endpoint, ErrorClass, Protocol};
-use stampede_load::{Backend, LoadResult, LoadSpec, TlsSpec, Trust, start};
+use stampede_load::{
+    Backend, BodyCheck, Check, LoadResult, LoadSpec, StartError, Statuses, TlsClient, TlsIdentity, TlsSpec, TlsVersion,
+    Trust, start,
+};
 use stampede_plan::{MachineSize, parse_scenario};
 use stampede_testkit::ReservedPort;
 use tempfile::TempDir;
@@ -25,6 +28,7 @@ on_each_backend! {
     connections_that_the_server_ends_in_order_are_opened_again,
     certificates_are_held_against_name_and_trust,
     a_server_that_speaks_something_else_is_named,
+    a_client_shows_its_certificate_and_the_name_that_it_is_given,
 }
 
 const REQUESTS: u64 = 600;
@@ -108,7 +112,7 @@ impl Nginx {
     fn ask_as(&self, name: &str, protocol: Protocol, trust: Option<Trust>, load: &str, requests: u64) -> LoadResult {
         let result = start(LoadSpec {
             protocol,
-            tls: trust.map(|trust| TlsSpec { server_name: name.to_owned(), trust }),
+            tls: trust.map(|trust| TlsSpec { server_name: name.to_owned(), trust, client: TlsClient::default() }),
             requests: Some(requests),
             duration: Duration::from_secs(30),
             timeout: Some(10_000 * MS),
@@ -224,7 +228,11 @@ fn values_and_cookies_are_sent_by_every_protocol(backend: Backend) {
         let trust = encrypted.then(|| Trust::Pem(nginx.certificate()));
         let result = start(LoadSpec {
             protocol,
-            tls: trust.map(|trust| TlsSpec { server_name: "localhost".to_owned(), trust }),
+            tls: trust.map(|trust| TlsSpec {
+                server_name: "localhost".to_owned(),
+                trust,
+                client: TlsClient::default(),
+            }),
             scenario: Some(Arc::clone(&scenario)),
             requests: Some(FLOWS),
             duration: Duration::from_secs(30),
@@ -288,5 +296,63 @@ fn a_server_that_speaks_something_else_is_named(backend: Backend) {
         assert_eq!(result.total.errors, [(class, FAILURES)].into(), "{protocol:?}: {result:?}");
         let failure = result.first_failure.unwrap();
         assert!(failure.detail.contains(words), "{protocol:?}: {}", failure.detail);
+    }
+}
+
+/// The server asks for a certificate of the client, and answers with what it was shown.
+fn a_client_shows_its_certificate_and_the_name_that_it_is_given(backend: Backend) {
+    if !can_run("a_client_shows_its_certificate_and_the_name_that_it_is_given") {
+        return;
+    }
+    let lines = "ssl_verify_client optional; ssl_client_certificate cert.pem; ssl_protocols TLSv1.2 TLSv1.3;
+                 location = / { return 200 '$ssl_client_verify $ssl_server_name $host $ssl_protocol $ssl_cipher.'; }";
+    let nginx = Nginx::start(backend, "ssl", lines);
+    let other = tempfile::tempdir().unwrap();
+    make_certificate(other.path());
+    let identity = |at: &Path| {
+        let [chain, key] = ["cert.pem", "key.pem"].map(|name| fs::read(at.join(name)).unwrap());
+        TlsIdentity { chain, key }
+    };
+    let own = Some(identity(nginx.folder.path()));
+    let plain = TlsClient::default;
+    let suite = "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256".to_owned();
+    let of = |client: TlsClient, body: &str| {
+        let mut spec = LoadSpec {
+            tls: Some(TlsSpec { server_name: "localhost".to_owned(), trust: Trust::Pem(nginx.certificate()), client }),
+            host: "other.test".to_owned(),
+            requests: Some(7),
+            duration: Duration::from_secs(30),
+            timeout: Some(10_000 * MS),
+            ..spec(backend, &Endpoint::Tcp(nginx.port.address()), "closed:2")
+        };
+        spec.exchanges[0].check = Check::new(Statuses::new(vec![200..=399]), vec![BodyCheck::Contains(body.into())]);
+        start(spec).map(|load| load.finish().total.requests)
+    };
+    for (client, body) in [
+        // The Host header has another name than TLS.
+        (TlsClient { identity: own.clone(), ..plain() }, "SUCCESS localhost other.test "),
+        (plain(), "NONE localhost other.test "),
+        (TlsClient { hides_name: true, ..plain() }, "NONE  other.test "),
+        (TlsClient { version: Some(TlsVersion::Tls12), ..plain() }, " TLSv1.2 "),
+        (TlsClient { version: Some(TlsVersion::Tls13), ..plain() }, " TLSv1.3 "),
+        (
+            TlsClient { version: Some(TlsVersion::Tls12), suites: vec![suite], ..plain() },
+            " TLSv1.2 ECDHE-ECDSA-CHACHA20-POLY1305.",
+        ),
+    ] {
+        let requests = of(client.clone(), body).unwrap();
+        assert_eq!((requests.sent, requests.ok), (7, 7), "{client:?} {body}");
+    }
+    // Nobody whom the server trusts has signed it: it answers with 400.
+    let stranger = TlsClient { identity: Some(identity(other.path())), ..plain() };
+    let requests = of(stranger, "").unwrap();
+    assert_eq!((requests.sent, requests.failed), (7, 7));
+    let mixed = own.map(|own| TlsIdentity { key: identity(other.path()).key, ..own });
+    for client in [
+        TlsClient { identity: mixed, ..plain() },
+        TlsClient { identity: Some(TlsIdentity { chain: b"none".to_vec(), key: b"none".to_vec() }), ..plain() },
+        TlsClient { suites: vec!["TLS_NONE".to_owned()], ..plain() },
+    ] {
+        assert!(matches!(of(client, ""), Err(StartError::Tls(_))));
     }
 }

@@ -59,6 +59,7 @@ fn spec(
         keep_alive: true,
         seed: 1,
         shard: None,
+        source: None,
         slices: false,
         backend,
         cpus: (0..1024).filter(|cpu| allowed.is_set(*cpu as usize)).take(threads).collect(),

@@ -3,8 +3,10 @@
 use stampede_core::ErrorClass;
 use stampede_seam::{LoadResult, Saturation};
 
+use super::SampleCount;
+
 /// Each thing, and what to do about it.
-pub fn advice(result: &LoadResult) -> Vec<[String; 2]> {
+pub fn advice(result: &LoadResult, samples: Option<SampleCount>) -> Vec<[String; 2]> {
     let mut all = Vec::new();
     let mut add = |what: String, advice: &str| all.push([what, advice.to_owned()]);
     if let Some(saturation) = &result.saturation {
@@ -19,6 +21,10 @@ pub fn advice(result: &LoadResult) -> Vec<[String; 2]> {
     if result.total.unsent > 0 {
         let what = format!("{} requests found no free connection before the end", result.total.unsent);
         add(what, "the server is slower than the rate: lower it, or raise --connections");
+    }
+    if let Some(SampleCount { lost: lost @ 1.., .. }) = samples {
+        let what = format!("{lost} requests are not in the file of --samples: the disk did not follow");
+        add(what, "write to a faster disk, such as /dev/shm, or lower the load; the figures above count them");
     }
     for capture in &result.unmatched_captures {
         let advice = "look at an answer of that step, and correct the header, pointer or expression";
@@ -53,9 +59,11 @@ mod tests {
         result.total.unsent = 2;
         result.unmatched_captures = vec!["visit/post: etag".to_owned()];
         result.exhausted_feeders = vec!["payloads".to_owned()];
-        let told: Vec<String> = advice(&result).iter().map(|told| told.join("; ")).collect();
+        let told: Vec<String> =
+            advice(&result, Some(SampleCount { written: 1, lost: 4 })).iter().map(|told| told.join("; ")).collect();
         for (told, expected) in told.iter().zip([
             "2 requests found no free connection before the end; the server is slower than the rate",
+            "4 requests are not in the file of --samples: the disk did not follow; write to a faster disk",
             "the capture visit/post: etag never found a value; look at an answer of that step",
             "the feeder payloads ran out of rows: users who needed one ended; give it more rows",
             "connections could not be opened: no port or file descriptor was left; raise ulimit -n",
@@ -63,6 +71,6 @@ mod tests {
         ]) {
             assert!(told.starts_with(expected), "{told}");
         }
-        assert_eq!(told.len(), 5, "{told:?}");
+        assert_eq!(told.len(), 6, "{told:?}");
     }
 }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_core::{Censored, ErrorClass, Latencies};
-use stampede_seam::{FlowResult, FlowTally, LoadResult, Measures, Saturation, StepResult};
+use stampede_seam::{
+    AnswerFacts, Breach, BreakCount, BreakPoint, FlowResult, FlowTally, LoadResult, Measures, Saturation, StepResult,
+};
 
-use super::LoadView;
 use super::generators::{WireMember, WireSkew};
+use super::{LoadView, SampleCount};
 use crate::json::rendered;
 
 /// As JSON. It ends with a line break.
@@ -39,6 +41,9 @@ pub(crate) struct WireLoad<'a> {
     errors: &'a BTreeMap<ErrorClass, u64>,
     first_failure: Option<&'a str>,
     bytes: WireBytes,
+    answers: WireAnswers<'a>,
+    /// Of `--samples`.
+    samples: Option<WireSamples>,
     generator: WireGenerator,
     /// Each of several generators that drove it together; empty where one process did.
     generators: Vec<WireMember<'a>>,
@@ -74,6 +79,8 @@ impl<'a> WireLoad<'a> {
             errors: &result.total.errors,
             first_failure: result.first_failure.as_ref().map(|failure| failure.detail.as_str()),
             bytes: WireBytes { sent: result.bytes_sent, received: result.bytes_received },
+            answers: WireAnswers::of(&result.facts),
+            samples: view.samples.map(|SampleCount { written, lost }| WireSamples { written, lost }),
             generator: WireGenerator::of(result),
             generators: view.generators.iter().map(WireMember::of).collect(),
             start_skew_us: WireSkew::between(view.generators),
@@ -203,6 +210,95 @@ impl WireLatencies {
 pub(super) struct WireBytes {
     pub(super) sent: u64,
     pub(super) received: u64,
+}
+
+/// Requests that were written down one by one.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadSamples")]
+struct WireSamples {
+    written: u64,
+    /// The disk was slower than the load, or full.
+    lost: u64,
+}
+
+/// What answers were like.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadAnswers")]
+struct WireAnswers<'a> {
+    /// The `Server` header of the first one.
+    server: Option<&'a str>,
+    /// Bytes of all bodies, transfer coding removed.
+    body_bytes: u64,
+    /// Interim answers (1xx) by status; `first_byte_us` is of final answers.
+    interim: &'a BTreeMap<u16, u64>,
+    broken_off: Vec<WireBreak>,
+    protocol_breach: Option<WireBreach<'a>>,
+}
+
+impl<'a> WireAnswers<'a> {
+    fn of(facts: &'a AnswerFacts) -> Self {
+        let AnswerFacts { server, body_bytes, interim, breaks, breach, .. } = facts;
+        let breach = breach.as_ref().map(|Breach { step, rule, bytes }| WireBreach {
+            step: *step,
+            rule,
+            bytes: bytes.escape_ascii().to_string(),
+        });
+        Self {
+            server: server.as_deref(),
+            body_bytes: *body_bytes,
+            interim,
+            broken_off: breaks.iter().map(WireBreak::of).collect(),
+            protocol_breach: breach,
+        }
+    }
+}
+
+/// Requests that ended without a complete answer, by how far they were.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadBreak")]
+struct WireBreak {
+    #[schemars(with = "String")]
+    error: ErrorClass,
+    point: WirePoint,
+    count: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadBreakPoint")]
+#[serde(rename_all = "snake_case")]
+enum WirePoint {
+    Connecting,
+    Tls,
+    BeforeSending,
+    BeforeFirstByte,
+    Head,
+    Body,
+}
+
+impl WireBreak {
+    fn of(count: &BreakCount) -> Self {
+        let BreakCount { class, point, count } = count;
+        let point = match point {
+            BreakPoint::Connecting => WirePoint::Connecting,
+            BreakPoint::Securing => WirePoint::Tls,
+            BreakPoint::Queued => WirePoint::BeforeSending,
+            BreakPoint::Waiting => WirePoint::BeforeFirstByte,
+            BreakPoint::Head => WirePoint::Head,
+            BreakPoint::Body => WirePoint::Body,
+        };
+        Self { error: *class, point, count: *count }
+    }
+}
+
+/// The first answer that broke HTTP.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadProtocolBreach")]
+struct WireBreach<'a> {
+    /// Number of the step, from 0.
+    step: usize,
+    rule: &'a str,
+    /// The first bytes that break it, with escapes such as `\r` and `\x00`.
+    bytes: String,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -19,9 +19,10 @@ use stampede_scenario::{
     Test,
 };
 use stampede_seam::{
-    Backend, BodyCheck, Call, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule, LittlesLaw, LoadExchange,
-    LoadOrder, LoadOutcome, LoadResult, LoadSpec, LoadView, Measures, Moment, NoAnswer, Pause, Progress, Reading,
-    RoughLatencies, Saturation, Scenario, Shard, Slice, Statuses, StepResult, TlsSpec, Trust, TurnSpan, WrongAnswer,
+    AnswerFacts, Backend, BodyCheck, Breach, BreakCount, BreakPoint, Call, Check, Failure, FlowResult, FlowTally,
+    HeaderCheck, HeaderRule, LittlesLaw, LoadExchange, LoadOrder, LoadOutcome, LoadResult, LoadSpec, LoadView,
+    Measures, Moment, NoAnswer, Pause, Progress, Reading, RoughLatencies, Saturation, Scenario, Shard, Slice, Statuses,
+    StepResult, TlsClient, TlsSpec, Trust, TurnSpan, WrongAnswer,
 };
 
 /// There and back, as JSON.
@@ -94,7 +95,11 @@ fn a_load_is_asked_for_in_the_same_words() {
         targets: vec![Endpoint::Tcp("127.0.0.1:80".parse().unwrap()), Endpoint::Unix("/run/x.sock".into())],
         host: "example.org".to_owned(),
         protocol: Protocol::Http2 { streams: 8.try_into().unwrap() },
-        tls: Some(TlsSpec { server_name: "127.0.0.1".to_owned(), trust: Trust::Pem(b"pem".to_vec()) }),
+        tls: Some(TlsSpec {
+            server_name: "127.0.0.1".to_owned(),
+            trust: Trust::Pem(b"pem".to_vec()),
+            client: TlsClient::default(),
+        }),
         exchanges: vec![LoadExchange::new(request(), check())],
         load: "closed:4".parse().unwrap(),
         think: Pause::default(),
@@ -107,6 +112,7 @@ fn a_load_is_asked_for_in_the_same_words() {
         keep_alive: false,
         seed: u64::MAX,
         shard: Some(Shard { index: 1, of: NonZeroU32::MIN }),
+        source: None,
         slices: true,
         cpus: vec![0, 3],
         backend: Backend::IoUring,
@@ -160,6 +166,14 @@ fn what_was_measured_comes_back_with_every_count_of_its_histograms() {
         begun_late: Some(Duration::from_micros(7)),
         littles_law: LittlesLaw { seen: Duration::from_secs(1), summed: Duration::from_secs(2) },
         saturation: Some(Saturation::Accounts { ratio: 0.5 }),
+        facts: AnswerFacts {
+            server: Some("nginx".to_owned()),
+            first_length: Some(3),
+            interim: BTreeMap::from([(103, 2)]),
+            breaks: vec![BreakCount { class: ErrorClass::Reset, point: BreakPoint::Head, count: 7 }],
+            breach: Some(Breach { step: 0, rule: "no".to_owned(), bytes: vec![0, 255] }),
+            ..AnswerFacts::default()
+        },
         wrong_answers: vec![WrongAnswer { step: 0, status: 500, offset: 1, bytes: vec![255] }],
         first_failure: Some(Failure { class: ErrorClass::TimedOut, step: 0, detail: "late".to_owned() }),
     };

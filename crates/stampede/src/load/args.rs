@@ -1,5 +1,6 @@
 //! The flags of `stampede load`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Arg;
@@ -33,6 +34,21 @@ pub(crate) struct LoadArgs {
     /// Take any certificate
     #[arg(long, help_heading = "Protocol")]
     pub(crate) insecure: bool,
+    /// Show this certificate (PEM) to a server that asks for one
+    #[arg(long, value_name = "FILE", help_heading = "Protocol")]
+    pub(crate) cert: Option<PathBuf>,
+    /// The key of --cert (PEM) [default: in the same file]
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = "Protocol")]
+    pub(crate) key: Option<PathBuf>,
+    /// Name of the server for TLS (SNI and certificate) [default: the URL's host, whatever the Host header]
+    #[arg(long, value_name = "NAME", help_heading = "Protocol")]
+    pub(crate) server_name: Option<String>,
+    /// Connect to ADDRESS where the URL is HOST:PORT, as curl does
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", conflicts_with_all = ["connect", "unix"], help_heading = "Protocol")]
+    pub(crate) resolve: Vec<String>,
+    /// Connect from this address of this machine
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "unix", help_heading = "Protocol")]
+    pub(crate) source: Option<IpAddr>,
     /// Connect to HOST:PORT in place of the URL's; given more than once, connections take turns
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "unix", help_heading = "Protocol")]
     pub(crate) connect: Vec<String>,
@@ -48,6 +64,9 @@ pub(crate) struct LoadArgs {
     /// Write each second as a line of JSON while load runs (`-` is stdout, in place of the table)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) timeseries: Option<PathBuf>,
+    /// Write every request as a line of a .csv, .tsv or .ndjson file while load runs
+    #[arg(long, value_name = "FILE", conflicts_with = "generators", help_heading = "Output")]
+    pub(crate) samples: Option<PathBuf>,
     /// Write the response times as a percentile file for HdrHistogram's plotter
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hdr: Option<PathBuf>,

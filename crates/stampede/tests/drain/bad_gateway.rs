@@ -128,6 +128,7 @@ fn drive(running: &dyn Running, drive: Drive) -> RunningLoad {
         keep_alive: true,
         seed: 1,
         shard: None,
+        source: None,
         slices: false,
         cpus: available_cpus()[..1].to_vec(),
         backend: Backend::Epoll,

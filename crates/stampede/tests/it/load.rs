@@ -232,3 +232,107 @@ fn what_cannot_go_with_a_scenario_is_told() {
         said(&["load", &format!("{url}path"), "--scenario", "/nonexistent/s.yaml", "--feeder", "people", "-d", "0"])
     );
 }
+
+#[test]
+fn every_request_is_a_line_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    for (name, lines) in [("a.csv", 301), ("a.tsv", 301), ("a.ndjson", 300)] {
+        let file = folder.path().join(name);
+        let said = load(&server, &["-n", "300", "-c", "3", "--samples", file.to_str().unwrap(), "--json", "-"]);
+        let told = json(&said);
+        assert_eq!(told["samples"], serde_json::json!({"written": 300, "lost": 0}), "{said:?}");
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(text.lines().count(), lines, "{text}");
+        if name == "a.csv" {
+            let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
+            let number = |row: &[&str], column: usize| row[column].parse::<f64>().unwrap();
+            // No total is smaller than its parts, and the slowest is the slowest of the report.
+            let totals: Vec<f64> = rows.iter().map(|row| number(row, 6)).collect();
+            assert!(rows.iter().all(|row| number(row, 6) >= number(row, 5) && row[7] == "200"), "{text}");
+            let (slowest, reported) = (totals.iter().copied().fold(0.0, f64::max), told["response_us"]["max"].as_f64());
+            assert!((slowest / reported.unwrap() - 1.0).abs() < 0.002, "{slowest} {reported:?}");
+            assert_eq!(rows.iter().filter(|row| number(row, 3) > 0.0).count(), 3, "{text}");
+            let bytes: f64 = rows.iter().map(|row| number(row, 8)).sum();
+            assert_eq!(Some(bytes), told["answers"]["body_bytes"].as_f64(), "{said:?}");
+        }
+    }
+    assert_eq!(server.stop().requests(), 900);
+}
+
+#[test]
+fn requests_that_fit_no_disk_are_counted_and_the_figures_stand() {
+    const NAME: &str = "requests_that_fit_no_disk_are_counted_and_the_figures_stand";
+    if !Command::new("unshare").args(["--mount", "true"]).output().unwrap().status.success() {
+        let _ = writeln!(std::io::stderr(), "SKIP {NAME}: the full disk needs a mount namespace");
+        return;
+    }
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let stage = Stage::new();
+    let small = stage.home().join("small");
+    fs::create_dir(&small).unwrap();
+    let script = "mount -t tmpfs -o size=64k none \"$0\" && exec \"$@\"";
+    let url = format!("http://{}/", server.endpoint());
+    let inner = stage.command(&["load", &url, "-n", "4000", "-c", "4", "--quiet", "--samples"]);
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script]).arg(&small).arg(inner.get_program()).args(inner.get_args());
+    command.arg(small.join("requests.csv"));
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = stage.output(&mut command);
+    let (stdout, stderr) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+    assert_eq!(said.status.code(), Some(3), "{stdout}{stderr}");
+    assert!(stdout.contains("4000 sent, 4000 ok"), "{stdout}{stderr}");
+    assert!(stderr.contains("No space left on device") && stderr.contains("of them are not there"), "{stderr}");
+    assert_eq!(server.stop().requests(), 4000);
+}
+
+#[test]
+fn a_file_for_requests_that_cannot_be_is_a_usage_error() {
+    let url = "http://127.0.0.1:1/";
+    for (flags, words) in [
+        (&["--samples", "a.json"][..], "--samples a.json is no .csv, .tsv or .ndjson file"),
+        (&["--samples", "-"], "--samples - is no .csv, .tsv or .ndjson file"),
+        (&["--samples", "/nonexistent/a.csv"], "--samples /nonexistent/a.csv cannot be written"),
+        (&["--samples", "a.csv", "--generators", "local:2"], "cannot be used with"),
+        (&["--cert", "/nonexistent/a.pem"], "--cert /nonexistent/a.pem cannot be read"),
+        (&["--server-name", "a"], "--server-name belongs to TLS"),
+        (&["--resolve", "a:b"], "--resolve a:b is not HOST:PORT:ADDRESS"),
+        (&["--resolve", "127.0.0.1:1:host"], "--resolve 127.0.0.1:1:host ends with no address"),
+        (&["--resolve", "a.test:1:127.0.0.1"], "--resolve names other places than the URL's"),
+        (&["--source", "here"], "--source"),
+        (&["-c", "99999999"], "are more connections than one process may open"),
+    ] {
+        let said = Stage::new().run(&[&["load", url, "-n", "1"], flags].concat());
+        assert!(said.code == Some(2) && said.stderr.contains(words), "{flags:?} {said:?}");
+    }
+}
+
+#[test]
+fn resolved_names_and_sources_are_used() {
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let port = server.endpoint().to_string().rsplit(':').next().unwrap().to_owned();
+    let url = format!("http://nowhere.invalid:{port}/");
+    let resolve = format!("nowhere.invalid:{port}:127.0.0.1");
+    let said =
+        Stage::new().run(&["load", &url, "-n", "3", "--resolve", &resolve, "--source", "127.0.0.9", "--json", "-"]);
+    assert_eq!(json(&said)["requests"]["ok"], 3, "{said:?}");
+    let first = String::from_utf8(server.stop().first).unwrap();
+    assert!(first.contains(&format!("Host: nowhere.invalid:{port}\r\n")), "{first}");
+}
+
+#[test]
+fn a_server_that_speaks_fastcgi_is_named() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut asked = [0; 8];
+            // It closes on what is no record, as PHP-FPM does.
+            if std::io::Read::read_exact(&mut stream, &mut asked).is_ok() && asked[..2] == [1, 9] {
+                let _ = stream.write_all(b"\x01\x0a\0\0\0\0\0\0");
+            }
+        }
+    });
+    let said = Stage::new().run(&["load", &format!("http://{address}/"), "-n", "3", "-c", "1"]);
+    assert!(said.code == Some(5) && said.stderr.contains("speaks FastCGI, not HTTP"), "{said:?}");
+}

@@ -183,6 +183,7 @@ impl Connection {
             return Ok(());
         };
         match take_head(stream, &self.fields, end_stream) {
+            Ok(Some(status @ ..200)) => visitor.interim(key, status),
             Ok(Some(status)) => visitor.head(key, &Head::of_http2(status, &self.fields)),
             Ok(None) => {}
             Err(fault) => {
@@ -350,7 +351,7 @@ impl Connection {
     }
 }
 
-/// Takes a header block of an answer; gives the status when it is the final head.
+/// Takes a header block of an answer; gives the status of an interim or the final head.
 fn take_head(stream: &mut Stream, fields: &Fields, end_stream: bool) -> Result<Option<u16>, StreamFault> {
     if let Some(fault) = fields.fault {
         return Err(fault);
@@ -359,7 +360,7 @@ fn take_head(stream: &mut Stream, fields: &Fields, end_stream: bool) -> Result<O
         (Progress::Waiting, None) | (Progress::Body { .. }, Some(_)) => Err(StreamFault::Status),
         // An interim answer is not the end, and trailers are (section 8.1).
         (Progress::Waiting, Some(..200)) if end_stream => Err(StreamFault::Order),
-        (Progress::Waiting, Some(..200)) => Ok(None),
+        (Progress::Waiting, Some(status @ ..200)) => Ok(Some(status)),
         (Progress::Body { .. }, None) if !end_stream => Err(StreamFault::Order),
         (Progress::Body { .. }, None) => Ok(None),
         (Progress::Waiting, Some(status)) => {

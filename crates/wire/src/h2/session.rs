@@ -13,6 +13,9 @@ pub trait StreamVisitor {
     /// The final status with its headers.
     fn head(&mut self, key: u32, head: &Head<'_>);
 
+    /// The status of an interim answer, before the final one.
+    fn interim(&mut self, _key: u32, _status: u16) {}
+
     /// The next bytes of the body, never none.
     fn body(&mut self, key: u32, bytes: &[u8]);
 
