@@ -348,16 +348,17 @@ fn pages_files_and_errors_come_from_an_export_as_they_came_on_the_bench() {
             fs::write(path, text).unwrap();
         }
         let stage = Stage::new();
-        let args = ["compare", ".", "--runtimes", runtime, "--no-yard-stick", "--rounds", "1", "--duration", "300ms"];
+        let args = ["compare", ".", "--runtimes", runtime, "--no-yard-stick", "--rounds", "1", "--duration", "500ms"];
         let short = ["--warm-up", "100ms", "--cpus", "0.5", "--memory", "128Mi"];
         let said = stage.run_in(app.path(), &[&args[..], &short].concat());
-        assert_eq!(said.code, Some(0), "{runtime}: {} {}", said.stderr, said.stdout);
+        // What is looked at is what it verified, before it measured.
+        assert!(said.code == Some(0) || said.was_held_up(), "{runtime}: {} {}", said.stderr, said.stdout);
 
         let parent = folder();
         let out = parent.path().join("server");
         let address = free();
         let (listen, to) = (address.to_string(), out.display().to_string());
-        let said = stage.run_in(app.path(), &["export", "config", "--study", "latest", "--listen", &listen, "-o", &to]);
+        let said = stage.run_in(app.path(), &["export", "config", runtime, ".", "--listen", &listen, "-o", &to]);
         assert_eq!(said.code, Some(0), "{runtime}: {}", said.stderr);
         let served = start(&out);
         wait_until("it is healthy", || {
