@@ -216,7 +216,7 @@ const LINES: &[Complaint] = &[
     },
 ];
 
-/// Wrong answers that servers log nothing of: nginx and Apache tell of headers in the page of a 400 alone.
+/// Wrong answers that servers log nothing of, by status and page: nginx and Apache tell of headers in the page of a 400 alone.
 const ANSWERS: &[Complaint] = &[
     Complaint {
         parts: &["request header or cookie too large"],
@@ -229,17 +229,22 @@ const ANSWERS: &[Complaint] = &[
         remedy: HEADERS,
     },
     Complaint {
-        parts: &["status 413"],
+        parts: &["413 content too large"],
         means: "the body of the request is larger than the server allows",
         remedy: BODY,
     },
     Complaint {
-        parts: &["status 414"],
+        parts: &["414 uri too long"],
         means: "the path of the request is longer than the server allows",
         remedy: HEADERS,
     },
     Complaint {
-        parts: &["status 431"],
+        parts: &["429 too many requests"],
+        means: "the application limits how often one visitor may ask",
+        remedy: Do("turn its rate limit off"),
+    },
+    Complaint {
+        parts: &["431 request header fields too large"],
         means: "the headers of the request are larger than the server allows",
         remedy: HEADERS,
     },
@@ -440,7 +445,7 @@ mod tests {
     #[test]
     fn a_status_tells_what_no_log_does() {
         let workerman = case("workerman", &[("defaultMaxPackageSize", 8 << 20)]);
-        let problem = "wrong answer to `upload`: status 200 was expected\n  status 413, body: (empty)";
+        let problem = "gave a wrong answer to `upload`: status 200 OK was expected, and 413 Content Too Large came\nbody: (empty)";
         assert_eq!(
             fixes(&workerman, problem, []),
             [
@@ -448,7 +453,10 @@ mod tests {
               (now 8388608)"
             ]
         );
-        assert_eq!(fixes(&workerman, "status 404", []), [""; 0]);
+        assert_eq!(fixes(&workerman, "status 200 OK was expected, and 404 Not Found came", []), [""; 0]);
+        let limited =
+            "answered none of 9 requests rightly; the first: status 429 Too Many Requests came instead of 200 OK";
+        assert!(fixes(&workerman, limited, [])[0].ends_with("turn its rate limit off"));
         let nginx = case("nginx-fpm", &[("large_client_header_buffers", 8192)]);
         let page = "status 400, body: <center>Request Header Or Cookie Too Large</center>";
         assert!(fixes(&nginx, page, [])[0].contains("--set nginx-fpm.large_client_header_buffers=131072 (now 8192)"));

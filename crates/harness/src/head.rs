@@ -18,6 +18,20 @@ pub(crate) fn kind(answer: &Answer) -> String {
     kind.unwrap_or_default().trim().to_lowercase()
 }
 
+/// Names of one kind of content, of which servers know one or the other: PHP's own server sends scripts by the first.
+/// RFC 9239, section 6; RFC 7303, section 9.2; <https://www.iana.org/assignments/media-types>
+const ALIASES: [&[&str]; 4] = [
+    &["application/javascript", "application/x-javascript", "text/javascript"],
+    &["application/xml", "text/xml"],
+    &["audio/wav", "audio/wave", "audio/x-wav"],
+    &["image/vnd.microsoft.icon", "image/x-icon"],
+];
+
+/// Whether two names are of the same kind of content.
+fn is_same(kind: &str, other: &str) -> bool {
+    kind == other || ALIASES.iter().any(|names| names.contains(&kind) && names.contains(&other))
+}
+
 /// The names of the cookies that an answer sets.
 fn cookies(answer: &Answer) -> BTreeSet<String> {
     let set = answer.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
@@ -42,7 +56,7 @@ pub(crate) fn expected(answer: &Answer, known: &Known) -> ExpectedHead {
 pub(crate) fn check(expected: &ExpectedHead, answer: &Answer, known: &Known) -> Result<(), String> {
     let ExpectedHead { content_type, location, cookies: names } = expected;
     let came = kind(answer);
-    if let Some(kind) = content_type.as_ref().filter(|kind| **kind != came) {
+    if let Some(kind) = content_type.as_ref().filter(|kind| !is_same(kind, &came)) {
         return Err(format!("Content-Type {} was expected, and {} came", or_none(kind), or_none(&came)));
     }
     let came = header(answer, "location").map(|location| known.on_server(location)).unwrap_or_default();
@@ -122,5 +136,19 @@ mod tests {
         ]);
         assert_eq!(check(&expected, &more, &on(2)), Err("it sets cookies that were not expected: debug".to_owned()));
         assert_eq!(check(&ExpectedHead::default(), &answer(&[]), &on(2)), Ok(()));
+    }
+
+    #[test]
+    fn a_kind_of_content_may_have_two_names() {
+        for (kind, came, is_right) in [
+            ("text/javascript", "application/javascript; charset=UTF-8", true),
+            ("application/xml", "text/xml", true),
+            ("text/javascript", "text/xml", false),
+            ("text/html", "text/plain", false),
+        ] {
+            let expected = ExpectedHead { content_type: Some(kind.to_owned()), ..Default::default() };
+            let checked = check(&expected, &answer(&[("Content-Type", came)]), &on(1));
+            assert_eq!(checked.is_ok(), is_right, "{kind} {came}");
+        }
     }
 }

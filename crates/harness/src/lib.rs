@@ -19,6 +19,7 @@ mod difference;
 mod early_stop;
 mod event;
 mod head;
+mod htaccess;
 mod html;
 mod known;
 mod leak;

@@ -133,7 +133,8 @@ pub async fn record(
                 .map_err(|problem| if is_backwards { format!("{problem}\n{BACKWARDS}") } else { problem })
         };
         if let Err(problem) = asked.await {
-            return Err(RecordError::Answer { problem: explain(running.as_ref(), &prepared.case, &problem) });
+            let problem = explain(running.as_ref(), &prepared.case, &problem).await;
+            return Err(RecordError::Answer { problem });
         }
         running.stop().await?;
     }

@@ -149,12 +149,13 @@ impl Act<'_> {
         trial.enforced = running.enforced().ok();
         sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
         let front = Front::of(running.as_ref(), &self.prepared.case, None);
-        let explained =
-            |problem: String| MeasureError::Failed(explain(running.as_ref(), &self.prepared.case, &problem));
+        let case = &self.prepared.case;
         if self.prepared.case.topology.ready == ReadyBy::Port {
             // What it answers is looked at once it does.
             let waited = ready::wait(running.as_ref(), &front, mould.first, mould.ready_timeout).await;
-            waited.map_err(explained)?;
+            if let Err(problem) = waited {
+                return Err(failed(explain(running.as_ref(), case, &problem).await));
+            }
         }
         let verification = Verification {
             platform: self.platform,
@@ -165,15 +166,23 @@ impl Act<'_> {
             lifetime: trial.block,
         };
         let verified = verification.of(running.as_ref(), &front, sink).await?;
-        let verified = verified.map_err(explained)?;
+        let verified = match verified {
+            Ok(verified) => verified,
+            Err(problem) => return Err(failed(explain(running.as_ref(), case, &problem).await)),
+        };
         trial.answers = verified.answers;
         let mut faults: Vec<String> = course.fault.into_iter().collect();
         if let Some(probe) = &self.prepared.deployment.probe {
-            let read_back = php::read_back(running.as_ref(), probe).await;
-            let read_back =
-                read_back.map_err(|problem| explained(format!("PHP cannot be asked for its settings: {problem}")))?;
-            faults.extend(read_back.problems(&probe.asked));
-            trial.php = Some(read_back);
+            match php::read_back(running.as_ref(), probe).await {
+                Ok(read_back) => {
+                    faults.extend(read_back.problems(&probe.asked));
+                    trial.php = Some(read_back);
+                }
+                Err(problem) => {
+                    let problem = format!("PHP cannot be asked for its settings: {problem}");
+                    return Err(failed(explain(running.as_ref(), case, &problem).await));
+                }
+            }
         }
         let stopped = running.stop().await.map_err(|error| failed(error.to_string()))?;
         trial.stops = stopped.units;

@@ -131,7 +131,7 @@ pub(super) fn autoloader(record: &Record<'_>) -> Option<Finding> {
             ("class_map".to_owned(), f64::from(u8::from(*class_map))),
         ]),
         advice: "Run composer install --no-dev -o as in production, or have it done in the copies: \
-                 prepare: [[composer, dump-autoload, --no-dev, -o]] in the plan."
+                 prepare: [[composer, dump-autoload, --no-dev, -o]] in the plan ([[composer, install, --no-dev, -o]] for Laravel)."
             .to_owned(),
     })
 }

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{ErrorClass, Finding, Severity};
+use stampede_core::{ErrorClass, Finding, Severity, named_status};
 
 use super::{finding, percent};
 use crate::record::Record;
 
 /// From this share on, failures are no exception.
 const MANY: f64 = 0.01;
+
+/// How a rate limit answers. RFC 6585, section 4
+const TOO_MANY: u16 = 429;
 
 /// Whether so many failed that the figures are about them.
 pub(super) fn many(finding: &Finding) -> bool {
@@ -19,6 +22,7 @@ pub(super) fn many(finding: &Finding) -> bool {
 pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
     let (mut failed, mut ok, mut unwritable) = (0, 0, 0);
     let mut errors: BTreeMap<ErrorClass, u64> = BTreeMap::new();
+    let mut statuses: BTreeMap<u16, u64> = BTreeMap::new();
     for trial in &record.trials {
         let Some(measured) = &trial.measurement else { continue };
         // What no instance was free for was answered by the platform, and rightly so.
@@ -32,14 +36,25 @@ pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
             let count = if *class == ErrorClass::WrongStatus { count.saturating_sub(rejected) } else { *count };
             *errors.entry(*class).or_default() += count;
         }
+        for (status, count) in measured.status.iter().filter(|(status, _)| **status >= 400) {
+            *statuses.entry(*status).or_default() += count;
+        }
     }
     if failed == 0 {
         return None;
     }
     errors.retain(|class, count| *count > 0 && *class != ErrorClass::Unwritable);
     let share = failed as f64 / (failed + ok) as f64;
-    let causes =
-        errors.iter().map(|(class, count)| format!("{count} {}", words(*class))).collect::<Vec<_>>().join(", ");
+    // Where a request is rightly answered with an error, or an instance was missing, it is not known which of them were wrong.
+    let are_wrong = errors.get(&ErrorClass::WrongStatus) == Some(&statuses.values().sum());
+    let cause = |(class, count): (&ErrorClass, &u64)| match class {
+        ErrorClass::WrongStatus if are_wrong => {
+            let named = statuses.iter().map(|(status, count)| format!("{count} with status {}", named_status(*status)));
+            named.collect::<Vec<_>>().join(", ")
+        }
+        class => format!("{count} {}", words(*class)),
+    };
+    let causes = errors.iter().map(cause).collect::<Vec<_>>().join(", ");
     let mut text = match causes.as_str() {
         "" => format!("{failed} requests failed ({}).", percent(share)),
         _ => format!("{failed} requests failed ({}): {causes}.", percent(share)),
@@ -54,7 +69,12 @@ pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
         Severity::Warning,
         text,
         [("failed", failed as f64), ("failed_share", share)],
-        "Read the server's log before its other figures: what fails is often answered faster than what works.",
+        match are_wrong && statuses.contains_key(&TOO_MANY) {
+            true => "Turn the application's rate limit off: all requests come from one address.",
+            false => {
+                "Read the server's log before its other figures: what fails is often answered faster than what works."
+            }
+        },
     ))
 }
 
@@ -127,14 +147,30 @@ mod tests {
 
     #[test]
     fn failed_requests_are_told_by_cause() {
-        let finding = found(failed, |trial| {
-            let measurement = trial.measurement.as_mut().unwrap();
-            measurement.requests.failed = 5_000;
-            measurement.errors = BTreeMap::from([(ErrorClass::Reset, 1_000), (ErrorClass::WrongStatus, 4_000)]);
-        });
-        assert_eq!(
-            finding.unwrap().text,
-            "15000 requests failed (50 %): 3000 connections reset, 12000 with another status."
-        );
+        for (statuses, causes, advice) in [
+            (&[][..], "12000 with another status", "Read the server's log"),
+            (
+                &[(200, 5_000), (429, 4_000)],
+                "12000 with status 429 Too Many Requests",
+                "Turn the application's rate limit",
+            ),
+            (
+                &[(500, 1_000), (503, 3_000)],
+                "3000 with status 500 Internal Server Error, 9000 with status 503 Service Unavailable",
+                "Read the server's log",
+            ),
+            // Some of these were right.
+            (&[(404, 9_000)], "12000 with another status", "Read the server's log"),
+        ] {
+            let finding = found(failed, |trial| {
+                let measurement = trial.measurement.as_mut().unwrap();
+                measurement.requests.failed = 5_000;
+                measurement.errors = BTreeMap::from([(ErrorClass::Reset, 1_000), (ErrorClass::WrongStatus, 4_000)]);
+                measurement.status = statuses.iter().copied().collect();
+            });
+            let finding = finding.unwrap();
+            assert_eq!(finding.text, format!("15000 requests failed (50 %): 3000 connections reset, {causes}."));
+            assert!(finding.advice.starts_with(advice), "{}", finding.advice);
+        }
     }
 }

@@ -67,7 +67,8 @@ impl Shop {
         let (second, took) = (pick(random, 60), pick(random, 9000));
         let mut page = format!(
             "<!DOCTYPE html>\n<html>\n<head><meta name=\"csrf-token\" content=\"{}\">\n\
-             <link rel=\"canonical\" href=\"http://127.0.0.1:{port}/shop\">\n</head>\n<body>\n",
+             <link rel=\"canonical\" href=\"http://127.0.0.1:{port}/shop\">\n</head>\n<body>\n\
+             <time>2026-11-26 06:27:{second:02}</time>\n",
             text_of(random, ALPHANUMERIC, 40)
         );
         for (number, (name, price, paragraph)) in self.products.iter().enumerate() {

@@ -270,7 +270,7 @@ async fn live(
                     _ = &mut stopped => {}
                     exit = running.exited() => {
                         let problem = format!("had {} end with {}", exit.unit, exit.how);
-                        course.lost = Some(explain(running.as_ref(), &mould.prepared.case, &problem));
+                        course.lost = Some(explain(running.as_ref(), &mould.prepared.case, &problem).await);
                         gateway.lose(instance);
                     }
                 }
@@ -309,7 +309,7 @@ pub(crate) async fn come_up(
         ReadyBy::Request => ready::wait(running.as_ref(), &front, first, ready_timeout).await,
     };
     if let Err(problem) = waited {
-        return Err(explain(running.as_ref(), case, &problem));
+        return Err(explain(running.as_ref(), case, &problem).await);
     }
     course.ready = course.process.map(|process| vantage.now().since(ordered).saturating_sub(process));
     Ok(running)

@@ -6,7 +6,7 @@ use stampede_core::{Case, ErrorClass, Failures, Outcome, with_causes};
 use stampede_seam::{LaunchError, Running};
 
 use crate::measure::Measured;
-use crate::{complaint, write_denied};
+use crate::{complaint, htaccess, write_denied};
 
 /// Requests may fail to connect or be cut off in this share of all before the trial counts as invalid; a wrong answer
 /// never may.
@@ -95,8 +95,8 @@ pub(crate) fn unlaunched(case: &Case, error: &LaunchError) -> String {
 }
 
 /// A failure with what mends it, where that is known, and what the kernel and the units' logs say of it.
-pub(crate) fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
-    let mut text = with_fixes(running, case, problem);
+pub(crate) async fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
+    let mut text = told(&with_fixes(running, case, problem), &htaccess::fixes(running).await);
     let read = running.vantage().counters(&[&running.meters()]).groups;
     if let Some(Ok(Some(counters))) = read.into_iter().next()
         && counters.oom_kills > 0

@@ -93,7 +93,7 @@ impl<'a> OpenTrial<'a> {
                 trial,
             })),
             Err(MeasureError::Failed(problem)) => {
-                trial.outcome = Outcome::Failed(explain(running.as_ref(), case, &problem));
+                trial.outcome = Outcome::Failed(explain(running.as_ref(), case, &problem).await);
                 Ok(Err(Box::new(end(running, trial, sink).await?)))
             }
             Err(MeasureError::Sink(error)) => Err(error),
@@ -269,8 +269,10 @@ impl<'a> OpenTrial<'a> {
         if let Some((measured, _)) = self.measured {
             self.trial.measurement = Some(measured.measurement);
         }
-        self.trial.outcome = judged
-            .unwrap_or_else(|problem| Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case, &problem)));
+        self.trial.outcome = match judged {
+            Ok(outcome) => outcome,
+            Err(problem) => Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case, &problem).await),
+        };
         end(self.running, self.trial, sink).await
     }
 

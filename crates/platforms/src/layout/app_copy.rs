@@ -93,7 +93,8 @@ pub(crate) async fn survey(app: &App) -> Result<Survey, PrepareError> {
 /// An application in the folder that runs copy it from.
 pub(crate) fn prepared(folder: PathBuf, remarks: Vec<String>) -> PreparedApp {
     let composer = folder.join(Autoloader::FOLDER);
-    let autoloader = Autoloader::of(|name| fs::read_to_string(composer.join(name)).ok());
+    let autoloader =
+        Autoloader::of(|name| Some(String::from_utf8_lossy(&fs::read(composer.join(name)).ok()?).into_owned()));
     PreparedApp { folder, autoloader, remarks }
 }
 

@@ -343,7 +343,11 @@ fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("list a folder") {
         let entry = entry.expect("list a folder");
         let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
+        if let Ok(link) = fs::read_link(entry.path())
+            && link.is_relative()
+        {
+            std::os::unix::fs::symlink(link, target).expect("make a link");
+        } else if entry.path().is_dir() {
             copy(&entry.path(), &target);
         } else {
             fs::copy(entry.path(), target).expect("copy a file");

@@ -47,6 +47,7 @@ fn folder() -> tempfile::TempDir {
     write("handler.php", HANDLER.as_bytes());
     write("public/style.css", b"a { color: red }\n");
     write("public/a b.css", b"b { color: red }\n");
+    write("public/app.js", b"let a = 1;\n");
     write("public/logo.png", IMAGE);
     write("public/sub/page.html", b"<p>page</p>\n");
     write("public/.env", b"SECRET=1\n");
@@ -78,11 +79,12 @@ pub(crate) enum Expected<'a> {
 use Expected::{File, Front, Nothing, Script};
 
 /// One front controller.
-const FRONT: [(&str, Expected<'_>); 21] = [
+const FRONT: [(&str, Expected<'_>); 22] = [
     ("/", Front),
     ("/style.css", File(b"a { color", "css")),
     ("/style.css?v=1", File(b"a { color", "css")),
     ("/a%20b.css", File(b"b { color", "css")),
+    ("/app.js", File(b"let a", "javascript")),
     ("/logo.png", File(IMAGE, "png")),
     ("/sub/", Front),
     ("/sub", Front),

@@ -274,6 +274,111 @@ fn an_exported_configuration_serves_from_where_it_lies() {
     }
 }
 
+/// A `GET` of a path: status, type and body of its answer.
+fn get(address: SocketAddr, path: &str) -> (String, String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: a\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let media_type =
+        head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-type: ").map(str::to_owned));
+    let media_type = media_type.unwrap_or_default();
+    let kind = media_type.split(';').next().unwrap_or_default().to_owned();
+    (head.split(' ').nth(1).unwrap_or_default().to_owned(), kind, body.to_owned())
+}
+
+/// A front controller that knows two pages, one that takes the path as `PATH_INFO`, and a site of scripts with rules for Apache.
+#[test]
+fn pages_files_and_errors_come_from_an_export_as_they_came_on_the_bench() {
+    const NAME: &str = "pages_files_and_errors_come_from_an_export_as_they_came_on_the_bench";
+    const FRONT: &str = "<?php $path = strtok($_SERVER['REQUEST_URI'], '?');\n\
+        if (!in_array($path, ['/', '/shop'])) { http_response_code(404); exit(\"nothing at $path\"); }\n\
+        echo \"page $path\";\n";
+    const INFO: &str = "<?php $path = $_SERVER['PATH_INFO'] ?? '/';\n\
+        if (!in_array($path, ['/', '/shop', ''])) { http_response_code(404); exit(\"nothing at $path\"); }\n\
+        echo 'page ', $path ?: '/';\n";
+    const SCRIPT: &str = "<?php echo 'page ', strtok($_SERVER['REQUEST_URI'], '?');\n";
+    const MISSING: &str = "<?php http_response_code(404); echo 'nothing at ', $_SERVER['REQUEST_URI'];\n";
+    for (runtime, programs, extra, files) in [
+        ("nginx-fpm", &["nginx", "php-fpm"][..], "", &[("public/index.php", FRONT)][..]),
+        (
+            "caddy-fpm",
+            &["caddy", "php-fpm"],
+            "kind: front-controller, index: public/index.php, fallback: path-info, ",
+            &[("public/index.php", INFO)],
+        ),
+        (
+            "apache-fpm",
+            &["apache2", "php-fpm"],
+            "",
+            &[
+                ("public/index.php", SCRIPT),
+                ("public/shop.php", SCRIPT),
+                ("public/error.php", MISSING),
+                (
+                    "public/.htaccess",
+                    "RewriteEngine On\nRewriteRule ^shop$ shop.php [L]\nRewriteCond %{REQUEST_FILENAME} !-f\n\
+                 RewriteRule ^missing$ error.php [L]\n",
+                ),
+            ],
+        ),
+    ] {
+        if !have(&format!("{NAME} ({runtime})"), programs) {
+            continue;
+        }
+        let app = folder();
+        let ok = |path: &str, kind: &str, body: &str| {
+            format!("{{path: {path}, expect: {{status: 200, content_type: {kind}, body: {body:?}}}}}")
+        };
+        let requests = [
+            ok("/", "text/html", "page /"),
+            ok("/shop", "text/html", "page /shop"),
+            ok("/style.css", "text/css", "a { color: red }\n"),
+            "{path: /missing, load: false, expect: {status: 404, content_type: text/html, body: nothing at /missing}}"
+                .to_owned(),
+        ];
+        let plan = format!("app: {{dir: ., {extra}requests: [{}]}}\n", requests.join(", "));
+        let more =
+            [("stampede.yaml", &*plan), ("public/style.css", "a { color: red }\n"), ("public/.env", "SECRET=1\n")];
+        for (name, text) in files.iter().chain(&more) {
+            let path = app.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let stage = Stage::new();
+        let args = ["compare", ".", "--runtimes", runtime, "--no-yard-stick", "--rounds", "1", "--duration", "500ms"];
+        let short = ["--warm-up", "100ms", "--cpus", "0.5", "--memory", "128Mi"];
+        let said = stage.run_in(app.path(), &[&args[..], &short].concat());
+        // What is looked at is what it verified, before it measured.
+        assert!(said.code == Some(0) || said.was_held_up(), "{runtime}: {} {}", said.stderr, said.stdout);
+
+        let parent = folder();
+        let out = parent.path().join("server");
+        let address = free();
+        let (listen, to) = (address.to_string(), out.display().to_string());
+        let said = stage.run_in(app.path(), &["export", "config", runtime, ".", "--listen", &listen, "-o", &to]);
+        assert_eq!(said.code, Some(0), "{runtime}: {}", said.stderr);
+        let served = start(&out);
+        wait_until("it is healthy", || {
+            let asked = Command::new(out.join("healthy")).output().unwrap();
+            if asked.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&asked.stderr).into_owned()) }
+        });
+        for (path, status, kind, body) in [
+            ("/", "200", "text/html", "page /"),
+            ("/shop", "200", "text/html", "page /shop"),
+            ("/style.css", "200", "text/css", "a { color: red }\n"),
+            ("/missing", "404", "text/html", "nothing at /missing"),
+        ] {
+            assert_eq!(get(address, path), (status.to_owned(), kind.to_owned(), body.to_owned()), "{runtime} {path}");
+        }
+        assert!(!get(address, "/.env").2.contains("SECRET"), "{runtime}");
+        drop(served);
+        stage.assert_nothing_left();
+    }
+}
+
 #[test]
 fn a_start_that_does_not_get_ready_ends() {
     if !have("a_start_that_does_not_get_ready_ends", &["nginx", "php-fpm"]) {

@@ -157,8 +157,41 @@ fn rules_that_apache_cannot_read_are_one_row() {
         return;
     }
     let stage = Stage::new();
-    let files = [("public/index.php", "<?php echo 'hello';"), ("public/.htaccess", "Options -Indexes\nBogus On\n")];
-    let (_folder, said) = compare(&stage, &files, "nginx-fpm,apache-fpm");
-    assert_row("a broken .htaccess", &said, 5, &["nginx-fpm"], &["public/.htaccess: Invalid command 'Bogus'"]);
+    for (rules, runtimes, measured, told) in [
+        (
+            "Options -Indexes\n# Bogus\nBogus On\n",
+            "nginx-fpm,apache-fpm",
+            &["nginx-fpm"][..],
+            "fix: public/.htaccess:3: Invalid command 'Bogus': correct its name",
+        ),
+        (
+            "php_value memory_limit 1G\n",
+            "apache-fpm",
+            &[],
+            "fix: public/.htaccess:1: Invalid command 'php_value': write it under ini in stampede.yaml",
+        ),
+        (
+            "Options -Indexes\nDocumentRoot /srv\n",
+            "apache-fpm",
+            &[],
+            "fix: public/.htaccess:2: DocumentRoot not allowed here: remove it",
+        ),
+        (
+            "<IfModule mod_rewrite.c>\nRewriteEngine On\nRewriteBase / /shop\n</IfModule>\n",
+            "apache-fpm",
+            &[],
+            "fix: public/.htaccess:3: RewriteBase takes one argument, ",
+        ),
+        (
+            "Options -Indexes\n<IfModule mod_missing.c>\nRewriteEngine On\n",
+            "apache-fpm",
+            &[],
+            "fix: public/.htaccess:2: Expected </IfModule> before end of configuration: write its end",
+        ),
+    ] {
+        let files = [("public/index.php", "<?php echo 'hello';"), ("public/.htaccess", rules)];
+        let (_folder, said) = compare(&stage, &files, runtimes);
+        assert_row(rules, &said, 5, measured, &[told]);
+    }
     stage.assert_nothing_left();
 }
