@@ -1,6 +1,6 @@
-//! A connection that carries one request at a time (RFC 9112).
+//! A connection that carries one request at a time, or several that are sent together (RFC 9112).
 
-use stampede_wire::response::{DecodeError, Decoder, Progress};
+use stampede_wire::response::{DecodeError, Decoder, Progress, Visitor};
 
 use crate::body_check::Comparing;
 use crate::fault::Fault;
@@ -12,6 +12,11 @@ pub(crate) struct Http1 {
     reused: bool,
     /// Whether a byte of the present answer has come.
     answering: bool,
+    /// Answers that are to come, the present one among them.
+    left: u32,
+    /// Whether answers are read one by one.
+    one_by_one: bool,
+    to_head_request: bool,
 }
 
 /// What has come of the present answer.
@@ -34,6 +39,32 @@ impl Http1 {
         self.answering = false;
     }
 
+    /// Is sent so many requests together, the answers of which someone may want to read.
+    pub(crate) fn expect_answers(&mut self, to_head_request: bool, answers: u32, are_read: bool) {
+        self.expect_answer(to_head_request);
+        self.left = answers;
+        self.one_by_one = are_read || answers > 1;
+        self.to_head_request = to_head_request;
+    }
+
+    /// Goes on to the next answer; `false` when none will come, since this one was the connection's last.
+    pub(crate) fn expect_next(&mut self) -> bool {
+        let comes = self.decoder.is_reusable();
+        self.decoder.expect_answer(self.to_head_request);
+        self.left -= 1;
+        comes
+    }
+
+    /// Answers that are to come, the present one among them.
+    pub(crate) fn answers_left(&self) -> u32 {
+        self.left
+    }
+
+    /// Whether answers are read by [`Http1::read_next`].
+    pub(crate) fn reads_one_by_one(&self) -> bool {
+        self.one_by_one
+    }
+
     /// Whether no byte of the present answer has come yet.
     pub(crate) fn awaits_first_byte(&self) -> bool {
         !self.answering
@@ -47,6 +78,19 @@ impl Http1 {
             Ok(Progress::Complete { consumed }) if consumed < bytes.len() => Came::Broken(Fault::Surplus),
             Ok(Progress::Complete { .. }) => Came::Complete,
             Err(error) => Came::Broken(Fault::Answer(error)),
+        }
+    }
+
+    /// Reads up to the end of the present answer: how many bytes belong to it, when it is complete.
+    pub(crate) fn read_next(&mut self, bytes: &[u8], visitor: &mut impl Visitor) -> Result<Option<usize>, Fault> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        self.answering = true;
+        match self.decoder.feed(bytes, visitor) {
+            Ok(Progress::Incomplete) => Ok(None),
+            Ok(Progress::Complete { consumed }) => Ok(Some(consumed)),
+            Err(error) => Err(Fault::Answer(error)),
         }
     }
 

@@ -7,6 +7,7 @@
 //!
 //! Nothing here does I/O.
 
+mod author;
 mod backend;
 mod exchange;
 mod generator_record;
@@ -24,6 +25,7 @@ mod slice;
 mod turn_span;
 mod vantage;
 
+pub use author::{Author, AuthoredThread, KeptAnswer};
 pub use backend::Backend;
 pub use exchange::{Call, NoAnswer};
 pub use generator_record::{GeneratorRecord, HeldUp, StartSkew};
