@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 31] = [
+const MAY_USE: [(&str, &[&str]); 32] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -16,6 +16,7 @@ const MAY_USE: [(&str, &[&str]); 31] = [
     ("scenario", &["core"]),
     ("seam", &["core", "scenario"]),
     ("load", &["core", "wire", "scenario", "seam", "priority"]),
+    ("lua", &["core", "seam"]),
     ("catalogue", &["core", "plan", "runtimes"]),
     ("plan", &["core", "forecast", "scale", "scenario"]),
     ("runtimes", &["core"]),
@@ -45,9 +46,10 @@ const MAY_USE: [(&str, &[&str]); 31] = [
 const KNOW_ALL: [&str; 2] = ["stampede", "xtask"];
 
 /// Libraries that these crates alone may use.
-const OWNED: [(&str, &[&str]); 3] = [
+const OWNED: [(&str, &[&str]); 4] = [
     ("bollard", &["stampede-platforms"]),
     ("clap", &["stampede", "stampede-plan", "stampede-bench"]),
+    ("mlua", &["stampede-lua"]),
     ("rusqlite", &["stampede-store"]),
 ];
 

@@ -112,7 +112,7 @@ mod worker;
 pub use backend::try_out;
 pub use calibration::{Calibration, calibrate};
 pub use engine::{RunningLoad, StartError, start, start_at, start_authored};
-pub use near_target::{TargetError, find_target};
+pub use near_target::{TargetError, find_addresses, find_target};
 pub use stampede_seam::{
     Author, AuthoredThread, Backend, BodyCheck, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule,
     KeptAnswer, LittlesLaw, LoadExchange, LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation,

@@ -53,6 +53,19 @@ pub(crate) fn at_most(latencies: &Latencies, bound: Duration) -> u64 {
     known
 }
 
+/// Each latency in microseconds, as the histogram has them, with its count.
+pub(crate) fn counts_us(latencies: &Latencies) -> Vec<(u64, u64)> {
+    let mut counts = Vec::new();
+    let mut known = 0;
+    while known < latencies.count() {
+        let latency = at_rank(latencies, known + 1);
+        let up_to = latencies.up_to(latency).max(known + 1);
+        counts.push((u64::try_from(latency.as_micros()).unwrap_or(u64::MAX), up_to - known));
+        known = up_to;
+    }
+    counts
+}
+
 /// Mean, spread and ends, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Moments {

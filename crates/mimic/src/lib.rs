@@ -15,10 +15,13 @@ mod go_flags;
 mod headers;
 mod hey;
 mod note;
+mod rates;
 #[cfg(test)]
 mod sample;
 mod tool_run;
 mod wrk;
+mod wrk2;
+mod wrk_script;
 
 use std::io;
 
@@ -27,7 +30,9 @@ use stampede_plan::{MachineSize, Mistakes};
 use stampede_seam::LoadResult;
 
 use crate::flags::HELP;
+pub use crate::rates::Rates;
 pub use crate::tool_run::ToolRun;
+pub use crate::wrk_script::{WrkScript, WrkTotals};
 
 /// A tool that people know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +41,7 @@ pub enum Tool {
     Hey,
     /// ApacheBench 2.3.
     Ab,
-    /// wrk 4.1.
+    /// wrk 4.1, and wrk2 where a rate is given.
     Wrk,
 }
 
@@ -77,7 +82,7 @@ impl CommandLine {
         let (run, own) = match tool {
             Tool::Hey => hey::read(typed, surroundings).map(|(run, hey)| (run, Own::Hey(hey)))?,
             Tool::Ab => ab::read(typed, surroundings).map(|(run, ab)| (run, Own::Ab(ab)))?,
-            Tool::Wrk => wrk::read(typed, surroundings).map(|(run, wrk)| (run, Own::Wrk(wrk)))?,
+            Tool::Wrk => wrk::read(typed, surroundings).map(|(run, wrk)| (run, Own::Wrk(Box::new(wrk))))?,
         };
         let layout = Layout { tool: syntax.tool, load: run.load.clone(), own };
         Ok(Self::Run(Box::new(run), layout))
@@ -97,12 +102,41 @@ pub struct Layout {
 enum Own {
     Hey(hey::Hey),
     Ab(ab::Ab),
-    Wrk(wrk::Wrk),
+    Wrk(Box<wrk::Wrk>),
 }
 
 impl Layout {
+    /// The script of a wrk that writes its requests, where it has one.
+    pub fn take_script(&mut self) -> Option<WrkScript> {
+        match &mut self.own {
+            Own::Wrk(wrk) => wrk.take_script(),
+            Own::Hey(_) | Own::Ab(_) => None,
+        }
+    }
+
+    /// Adds the rates that threads had in the meantime, which wrk's layout has.
+    pub fn set_rates(&mut self, rates: Rates) {
+        if let Own::Wrk(wrk) = &mut self.own {
+            wrk.rates = rates;
+        }
+    }
+
+    /// The figures of a wrk's result as its scripts are told them.
+    pub fn wrk_totals(&self, result: &LoadResult) -> Option<WrkTotals> {
+        match &self.own {
+            Own::Wrk(wrk) => Some(wrk.totals(result)),
+            Own::Hey(_) | Own::Ab(_) => None,
+        }
+    }
+
     /// The result as the tool would print it, and below it what the tool does not report; with a line break at its end.
     pub fn render(&self, result: &LoadResult) -> String {
+        let [text, note] = self.parts(result);
+        format!("{text}\n{note}")
+    }
+
+    /// The result as the tool would print it, and what the tool does not report; each with a line break at its end.
+    pub fn parts(&self, result: &LoadResult) -> [String; 2] {
         let Self { tool, load, own } = self;
         let (text, percentiles, remarks) = match own {
             Own::Hey(hey) => (hey.render(result), hey::PERCENTILES, hey.remarks(result)),
@@ -110,7 +144,7 @@ impl Layout {
             Own::Wrk(wrk) => (wrk.render(result), wrk.percentiles(), wrk.remarks(result)),
         };
         let note = note::render(tool, percentiles, load, remarks, result);
-        format!("{text}\n{note}")
+        [text, note]
     }
 }
 

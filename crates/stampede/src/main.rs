@@ -39,6 +39,7 @@ mod signals;
 mod study_file;
 mod tune;
 mod why;
+mod wrk;
 mod yard_stick;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use stampede_mimic::{CommandLine, Surroundings, Tool};
 
 use crate::backend::BackendChoice;
 use crate::exit::{Exit, Failure};
-use crate::{Outcome, load, screen};
+use crate::{Outcome, load, screen, wrk};
 
 pub(crate) fn run(tool: Tool, args: &[String], host: &dyn Host) -> Outcome {
     let surroundings = Surroundings { machine: host.size(), read_file: &|path| fs::read(path) };
@@ -18,6 +18,9 @@ pub(crate) fn run(tool: Tool, args: &[String], host: &dyn Host) -> Outcome {
         }
         CommandLine::Run(run, layout) => (run, layout),
     };
+    if tool == Tool::Wrk {
+        return wrk::run(*run, layout, host);
+    }
     let targets = load::targets(&run.url, &[], run.allow_remote)?;
     let cpus = load::lay_out(&host.cpus(), run.threads);
     let quiet = run.quiet;

@@ -34,3 +34,4 @@ mod trust;
 mod tune;
 mod usage;
 mod why;
+mod wrk;
