@@ -1,10 +1,10 @@
 //! What a script does while load runs: it is the author of its thread.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fmt, slice};
 
-use mlua::{Function, LuaString};
+use mlua::{Error, Function, ffi};
 use stampede_seam::{Author, KeptAnswer};
 
 use crate::state::State;
@@ -76,9 +76,22 @@ impl Author for ScriptAuthor {
     fn write(&mut self, request: &mut Vec<u8>) -> bool {
         let Self { state, request: function, .. } = &*self;
         let written = state.calls.during(Entry::Request, || {
-            let text: LuaString = function.call(())?;
-            request.extend_from_slice(&text.as_bytes());
-            Ok(())
+            let mut is_text = false;
+            // SAFETY: the function is on the stack, a call needs no more room than it has, and what is taken of its result is copied
+            // before that leaves the stack. An error leaves nothing behind that would have to be dropped.
+            unsafe {
+                state.lua.exec_raw::<()>(function, |lua| {
+                    ffi::lua_call(lua, 0, 1);
+                    let mut length = 0;
+                    let text = ffi::lua_tolstring(lua, -1, &raw mut length);
+                    if !text.is_null() {
+                        request.extend_from_slice(slice::from_raw_parts(text.cast(), length));
+                        is_text = true;
+                    }
+                    ffi::lua_settop(lua, -2);
+                })?;
+            }
+            if is_text { Ok(()) } else { Err(Error::runtime("request() returned no string")) }
         });
         self.settle(Entry::Request, written).is_some() && !self.thread.is_stopped()
     }
@@ -97,11 +110,22 @@ impl Author for ScriptAuthor {
         }
         let Self { state, response, .. } = &*self;
         let taken = state.calls.during(Entry::Response, || {
-            let headers = state.lua.create_table_with_capacity(0, answer.headers().count())?;
-            for (name, value) in answer.headers() {
-                headers.raw_set(state.lua.create_string(name)?, state.lua.create_string(value)?)?;
+            // SAFETY: as in `write`; at most the function, three arguments and a pair are on the stack, which has room for twenty
+            // (LUA_MINSTACK), and Lua copies what it is given.
+            unsafe {
+                state.lua.exec_raw::<()>(response, |lua| {
+                    let push = |bytes: &[u8]| ffi::lua_pushlstring(lua, bytes.as_ptr().cast(), bytes.len());
+                    ffi::lua_pushinteger(lua, answer.status().into());
+                    ffi::lua_createtable(lua, 0, 8);
+                    for (name, value) in answer.headers() {
+                        push(name);
+                        push(value);
+                        ffi::lua_rawset(lua, -3);
+                    }
+                    push(answer.body());
+                    ffi::lua_call(lua, 3, 0);
+                })
             }
-            response.call::<()>((answer.status(), headers, state.lua.create_string(answer.body())?))
         });
         self.settle(Entry::Response, taken);
     }

@@ -3,8 +3,8 @@
 //!
 //! There is a state for the command, and one for each thread. The script is run in each of them; `setup(thread)` is called in the
 //! first, `init(args)` in each thread's, `request`, `response` and `delay` in the thread's while load runs, and `done` in the first
-//! one when it is over. [`Script::load`] does what comes before the load, [`Script::threads`] is what the load sends,
-//! [`Script::done`] what comes after it.
+//! one when it is over. [`LuaScript::load`] does what comes before the load, [`LuaScript::threads`] is what the load sends,
+//! [`LuaScript::done`] what comes after it.
 //!
 //! A script may do what its process may: it is a program of whoever gave the command. Its memory is bounded, and a call that does
 //! not come back is found by a [`Watch`]: nothing can end it but the end of the process.
@@ -25,6 +25,6 @@ mod watch;
 
 pub use crate::address::Lookup;
 pub use crate::distribution::Distribution;
-pub use crate::script::{LoadErrors, Script, Source, Summary};
+pub use crate::script::{LoadErrors, LuaScript, Source, Summary};
 pub use crate::trouble::{Entry, Trouble};
 pub use crate::watch::Watch;

@@ -45,7 +45,7 @@ pub struct Source {
 
 /// A script that is ready to be the author of a load.
 #[derive(Debug)]
-pub struct Script {
+pub struct LuaScript {
     main: State,
     threads: Vec<(Arc<State>, ThreadHandle)>,
     /// How many requests are sent together.
@@ -84,7 +84,7 @@ pub struct LoadErrors {
     pub timeout: u64,
 }
 
-impl Script {
+impl LuaScript {
     /// Runs the script in its states, calls `setup` and `init` for each thread, and `request` once in the first thread's state, to
     /// see that it is a request and how many it is; that one is not sent.
     ///

@@ -6,7 +6,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use stampede_lua::{Distribution, LoadErrors, Lookup, Script, Source, Summary, Trouble, Watch};
+use stampede_lua::{Distribution, LoadErrors, Lookup, LuaScript, Source, Summary, Trouble, Watch};
 use stampede_seam::{AuthoredThread, KeptAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,8 +42,8 @@ impl Bench {
         Self { listener, source }
     }
 
-    fn load(&self) -> Result<Script, Trouble> {
-        Script::load(&self.source, &Watch::new(PATIENCE))
+    fn load(&self) -> Result<LuaScript, Trouble> {
+        LuaScript::load(&self.source, &Watch::new(PATIENCE))
     }
 
     fn threads(&self) -> Vec<AuthoredThread> {
@@ -286,7 +286,7 @@ fn a_call_without_an_end_is_found() {
     let bench = Bench::new("function init()\n  while true do end\nend");
     let watch = Watch::new(Duration::from_millis(200));
     let (source, of_job) = (bench.source.clone(), std::sync::Arc::clone(&watch));
-    let found = watch.guard(move || Script::load(&source, &of_job).map(drop)).unwrap_err().to_string();
+    let found = watch.guard(move || LuaScript::load(&source, &of_job).map(drop)).unwrap_err().to_string();
     assert!(found.starts_with("dir/a.lua:1: init() has not returned for 0 s (thread 1)"), "{found}");
 }
 

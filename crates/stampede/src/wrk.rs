@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use stampede_conduct::Host;
 use stampede_load::{LoadResult, LoadSpec, RunningLoad, find_addresses, start, start_authored};
-use stampede_lua::{Distribution, LoadErrors, Lookup, Script, Source, Summary, Trouble, Watch};
+use stampede_lua::{Distribution, LoadErrors, Lookup, LuaScript, Source, Summary, Trouble, Watch};
 use stampede_mimic::{Layout, Rates, ToolRun, WrkScript, WrkTotals};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
@@ -18,6 +18,9 @@ use crate::{Outcome, load, screen};
 
 /// After this time a call of a script is taken for one without an end.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most that a state may have: far more than a script needs, and less than takes long to fill.
+const MOST_MEMORY: u64 = 512 << 20;
 
 pub(crate) fn run(run: ToolRun, mut layout: Layout, host: &dyn Host) -> Outcome {
     let targets = load::targets(&run.url, &[], run.allow_remote)?;
@@ -49,14 +52,14 @@ pub(crate) fn run(run: ToolRun, mut layout: Layout, host: &dyn Host) -> Outcome 
         script.flush().map_err(Failure::usage)?;
     }
     screen::print(&text)?;
-    if let Some(script) = script.filter(Script::has_done) {
+    if let Some(script) = script.filter(LuaScript::has_done) {
         report(script, layout.wrk_totals(&result).unwrap_or_default(), &watch)?;
     }
     screen::print(&format!("\n{note}"))?;
     Ok(load::exit_of(&result, interrupted))
 }
 
-/// What the script is run with: half of the machine's memory, shared by its states.
+/// What the script is run with: half of the machine's memory, shared by its states, but no more than [`MOST_MEMORY`] each.
 fn source(script: WrkScript, run: &ToolRun, memory: u64) -> Source {
     let WrkScript { file, text, port, headers, args, is_paced: _ } = script;
     let allow_remote = run.allow_remote;
@@ -71,7 +74,7 @@ fn source(script: WrkScript, run: &ToolRun, memory: u64) -> Source {
         headers,
         args,
         threads: run.threads,
-        memory: usize::try_from(memory / 2 / states).unwrap_or(usize::MAX),
+        memory: usize::try_from((memory / 2 / states).min(MOST_MEMORY)).unwrap_or(usize::MAX),
         lookup: Lookup::new(move |host, service| {
             let port = match service {
                 "http" => 80,
@@ -83,10 +86,10 @@ fn source(script: WrkScript, run: &ToolRun, memory: u64) -> Source {
     }
 }
 
-fn load_script(source: Source, is_paced: bool, watch: &Arc<Watch>) -> Result<Script, Failure> {
+fn load_script(source: Source, is_paced: bool, watch: &Arc<Watch>) -> Result<LuaScript, Failure> {
     let file = source.file.clone();
     let of_job = Arc::clone(watch);
-    let loaded = watch.guard(move || Script::load(&source, &of_job)).and_then(|loaded| loaded);
+    let loaded = watch.guard(move || LuaScript::load(&source, &of_job)).and_then(|loaded| loaded);
     let script = loaded.map_err(trouble)?;
     script.flush().map_err(trouble)?;
     if is_paced && script.delays() {
@@ -108,7 +111,7 @@ fn trouble(trouble: Trouble) -> Failure {
 }
 
 /// A rate counts requests: those that are sent together are begun so much less often.
-fn pace(spec: &mut LoadSpec, script: &Script) -> Result<(), Failure> {
+fn pace(spec: &mut LoadSpec, script: &LuaScript) -> Result<(), Failure> {
     let together = script.requests_together().get();
     if together > 1 {
         spec.load = spec.load.scaled(1.0, 1.0 / f64::from(together)).map_err(Failure::usage)?;
@@ -119,7 +122,7 @@ fn pace(spec: &mut LoadSpec, script: &Script) -> Result<(), Failure> {
 /// Looks at the load until it ends, or the script has trouble, or the first signal, which the last value tells.
 async fn drive(
     running: RunningLoad,
-    script: Option<&Script>,
+    script: Option<&LuaScript>,
     watch: &Watch,
     mut signals: Signals,
     quiet: bool,
@@ -151,14 +154,14 @@ async fn drive(
     };
     live.end();
     let result = running.finish();
-    match script.and_then(Script::trouble) {
+    match script.and_then(LuaScript::trouble) {
         Some(failed) => Err(trouble(failed)),
         None => Ok((result, rates, interrupted)),
     }
 }
 
 /// Has the script report.
-fn report(script: Script, totals: WrkTotals, watch: &Watch) -> Result<(), Failure> {
+fn report(script: LuaScript, totals: WrkTotals, watch: &Watch) -> Result<(), Failure> {
     let WrkTotals { duration_us, requests, bytes, connect, read, status, timeout, latency_us, rates } = totals;
     let errors = LoadErrors { connect, read, write: 0, status, timeout };
     let summary = Summary { duration: duration_us, requests, bytes, errors };

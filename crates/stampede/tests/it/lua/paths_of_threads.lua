@@ -1,12 +1,13 @@
 -- Each thread has a path and a fixed request of its own.
+local names = { "one", "two" }
 local threads = 0
 
 function setup(thread)
   threads = threads + 1
-  thread:set("settings", { number = threads, names = { "one", "two" } })
+  thread:set("number", threads)
 end
 
 function init()
-  wrk.path = "/" .. settings.names[settings.number]
-  wrk.headers["X-Thread"] = settings.number
+  wrk.path = "/" .. names[number]
+  wrk.headers["X-Thread"] = number
 end

@@ -6,8 +6,7 @@ function setup(thread)
 end
 
 function init()
-  counts = {}
-  calls = 0
+  found, missing, calls = 0, 0, 0
 end
 
 function request()
@@ -16,15 +15,18 @@ function request()
 end
 
 function response(status)
-  counts[status] = (counts[status] or 0) + 1
+  if status == 200 then
+    found = found + 1
+  else
+    missing = missing + 1
+  end
 end
 
 function done()
-  local sums = {}
+  local sums = { 0, 0 }
   for _, thread in ipairs(threads) do
-    for status, count in pairs(thread:get("counts")) do
-      sums[status] = (sums[status] or 0) + count
-    end
+    sums[1] = sums[1] + thread:get("found")
+    sums[2] = sums[2] + thread:get("missing")
   end
-  print(("statuses: 200 x %d, 404 x %d"):format(sums[200] or 0, sums[404] or 0))
+  print(("statuses: 200 x %d, 404 x %d"):format(sums[1], sums[2]))
 end
