@@ -22,7 +22,7 @@ pub(crate) static SYNTAX: Syntax = Syntax {
     flags: &[
         valued(&["c", "connections"], "N", "Connections; each thread has N/T of them [default: 10]"),
         valued(&["d", "duration"], "TIME", "How long, as 30s, 2m or 1h [default: 10s]"),
-        valued(&["t", "threads"], "T", "Threads; no more run than there are processors [default: 2]"),
+        valued(&["t", "threads"], "T", "Threads, each with its own connections [default: 2]"),
         valued(&["H", "header"], "HEADER", "A header (may be repeated)"),
         switch(&["latency", "L"], "Print percentiles"),
         valued(&["s", "script"], "FILE", "A Lua script that writes the requests; what follows the URL is its"),
