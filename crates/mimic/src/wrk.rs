@@ -431,7 +431,7 @@ mod tests {
     #[test]
     fn a_rate_makes_it_wrk2() {
         let (run, wrk) = asked("-c 101 -t 2 -R 2k -L http://h/").unwrap();
-        assert_eq!(run.load.to_string(), "open:2000/100");
+        assert_eq!(run.load.to_string(), "open:2000@100");
         let mut result = good();
         result.total.response = result.total.service.clone();
         result.total.response.record_ns(5_000_000_000);
@@ -454,7 +454,7 @@ mod tests {
         assert_eq!(latency_us.iter().map(|(_, count)| count).sum::<u64>(), result.total.service.count());
         assert!(latency_us.is_sorted_by(|(a, _), (b, _)| a <= b));
         assert!(
-            wrk.render(&result).contains("    Req/Sec     1.50k   707.11      2.00k   100.00%\n"),
+            wrk.render(&result).contains("    Req/Sec     1.50k   707.11     2.00k   100.00%\n"),
             "{}",
             wrk.render(&result)
         );
