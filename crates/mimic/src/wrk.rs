@@ -436,7 +436,7 @@ mod tests {
         result.total.response = result.total.service.clone();
         result.total.response.record_ns(5_000_000_000);
         let text = wrk.render(&result);
-        assert!(text.contains("\n100.000%     5.00s\n") && !text.contains("Uncorrected"), "{text}");
+        assert!(text.contains("\n100.000%    5.00s\n") && !text.contains("Uncorrected"), "{text}");
         let (_, wrk) = asked("-R 2k -U http://h/").unwrap();
         assert_snapshot!("wrk2_good", wrk.render(&result));
     }
