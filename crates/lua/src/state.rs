@@ -122,9 +122,14 @@ fn is_memory(error: &Error) -> bool {
 
 /// What Lua reports, without its traceback, with the line of the script.
 fn message(error: &Error, file: &str) -> String {
+    let text = reported(error, file);
+    if text.contains(file) { text } else { format!("{file}: {text}") }
+}
+
+fn reported(error: &Error, file: &str) -> String {
     let text = match error {
         Error::CallbackError { cause, traceback } => {
-            let cause = message(cause, file);
+            let cause = reported(cause, file);
             let place = place_in(traceback, file).filter(|_| !cause.starts_with(file));
             place.map_or_else(|| cause.clone(), |place| format!("{place}: {cause}"))
         }
@@ -136,8 +141,7 @@ fn message(error: &Error, file: &str) -> String {
         Error::SyntaxError { message, .. } => message.clone(),
         other => other.to_string(),
     };
-    let text = text.strip_prefix("runtime error: ").unwrap_or(&text).to_owned();
-    if text.contains(file) { text } else { format!("{file}: {text}") }
+    text.strip_prefix("runtime error: ").unwrap_or(&text).to_owned()
 }
 
 /// The first line of the script in a traceback, as `file.lua:7`.
