@@ -7,6 +7,8 @@ ARG RUST=rust:1.95-slim-bookworm
 FROM ${RUST} AS build
 WORKDIR /src
 COPY . .
+# LuaJIT is built with make.
+RUN if [ ! -x target/image/stampede ]; then apt-get update && apt-get install --yes --no-install-recommends make; fi
 RUN if [ ! -x target/image/stampede ]; then \
         cargo build --profile dist --locked --package stampede && install -D --strip target/dist/stampede target/image/stampede; \
     fi

@@ -24,6 +24,7 @@ extension() { php -r 'exit(extension_loaded($argv[1]) ? 0 : 1);' "$1"; }
 linker() { program cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null -; }
 
 need gcc libc6-dev -- linker
+need make -- program make
 need nginx -- program nginx
 need ca-certificates -- file /etc/ssl/certs/ca-certificates.crt
 if [ "$purpose" = bench ] || [ "$purpose" = test ]; then

@@ -45,7 +45,7 @@ build() { # architecture
     fi
     local name=${triple//-/_}
     local -x "CARGO_TARGET_${name^^}_LINKER=${prefix}gcc" "CARGO_TARGET_${name^^}_RUSTFLAGS=-C target-feature=+crt-static $remap"
-    # What is written in C: SQLite, and the cryptography of ring.
+    # What is written in C: SQLite, LuaJIT, and the cryptography of ring.
     if [ "$libc" = musl ]; then
         local -x "CC_$name=$1-linux-musl-gcc" "CARGO_TARGET_${name^^}_LINKER=$1-linux-musl-gcc"
     else

@@ -17,6 +17,7 @@ const MAY_USE: [(&str, &[&str]); 32] = [
     ("scenario", &["core"]),
     ("seam", &["core", "scenario"]),
     ("load", &["core", "wire", "scenario", "seam", "priority"]),
+    ("lua", &["core", "seam"]),
     ("catalogue", &["core", "plan", "runtimes"]),
     ("plan", &["core", "forecast", "scale", "scenario"]),
     ("runtimes", &["core"]),
@@ -46,9 +47,10 @@ const MAY_USE: [(&str, &[&str]); 32] = [
 const KNOW_ALL: [&str; 2] = ["stampede", "xtask"];
 
 /// Libraries that these crates alone may use.
-const OWNED: [(&str, &[&str]); 3] = [
+const OWNED: [(&str, &[&str]); 4] = [
     ("bollard", &["stampede-platforms"]),
     ("clap", &["stampede", "stampede-plan", "stampede-bench"]),
+    ("mlua", &["stampede-lua"]),
     ("rusqlite", &["stampede-store"]),
 ];
 

@@ -11,16 +11,18 @@ use std::mem;
 use std::time::{Duration, Instant, SystemTime};
 
 use stampede_scenario::{Journey, Script};
-use stampede_seam::BreakPoint;
+use stampede_seam::{Author, BreakPoint};
 use stampede_wire::response::DecodeError;
 
+use crate::authored::Authored;
 use crate::body_check::{Comparing, Expected};
 use crate::crowd::Crowd;
 use crate::fault::Fault;
 use crate::http1::{Came, Http1};
 use crate::http2::Http2;
 use crate::io::{Happening, Io, Outgoing};
-use crate::prepared_exchange::PreparedExchange;
+use crate::pipeline;
+use crate::prepared_exchange::{PreparedExchange, is_head};
 use crate::protocol_notes::Rule;
 use crate::recorder::Recorder;
 use crate::timeline::{Phase, Timeline};
@@ -94,6 +96,8 @@ pub(crate) struct Reception<'a> {
     pub(crate) recorder: &'a mut Recorder,
     pub(crate) timeline: &'a Timeline,
     pub(crate) security: Option<&'a Security>,
+    /// Who takes answers, if anybody does.
+    pub(crate) authored: Option<&'a mut Authored>,
     /// Room for what was encrypted.
     pub(crate) plain: &'a mut [u8],
     /// For whom there is what.
@@ -128,6 +132,18 @@ impl Reception<'_> {
         let evidence = &mut self.recorder.evidence;
         let concludes_late = check.concludes_late();
         Some((first_byte_at, Comparing { step: *exchange, expected, comparison, evidence, concludes_late }))
+    }
+
+    /// An answer of several to the only user is complete, and others follow.
+    pub(crate) fn conclude_one(&mut self) {
+        let Self { users, exchanges, recorder, now, .. } = self;
+        if let Some(user) = users.first_mut()
+            && let Some(exchange) = exchanges.get(user.exchange)
+        {
+            let (status, wrong) =
+                user.comparison.conclude(user.exchange, &exchange.check, None, &mut recorder.evidence);
+            recorder.answered_one(user.phase, user.exchange, status, wrong.map(Fault::Wrong), *now);
+        }
     }
 
     /// The phase that bytes belong to: that of the only user's request, or of this instant.
@@ -289,6 +305,10 @@ impl Connection {
         match &mut self.speaks {
             Speaks::Http1(http1) => {
                 let asked = reception.users.first().is_some_and(User::is_exchanging);
+                if asked && http1.reads_one_by_one() {
+                    pipeline::read(http1, self.number, bytes, reception);
+                    return true;
+                }
                 let (true, Some((first_byte_at, mut comparing))) = (asked, reception.comparing(0)) else {
                     // Nothing may come between two requests but the end, or word that this client was silent for too long.
                     if !bytes.starts_with(b"HTTP/1.1 408")
@@ -340,6 +360,10 @@ impl Connection {
         }
         match &mut self.speaks {
             Speaks::Http1(http1) if reception.users.first().is_some_and(User::is_exchanging) => {
+                if http1.reads_one_by_one() {
+                    pipeline::end(http1, self.number, reception);
+                    return true;
+                }
                 match http1.end() {
                     Came::Complete => reception.tell(0, Notice::Answered(reception.now)),
                     Came::Broken(fault) => reception.tell(0, Notice::BrokenOff(fault)),
@@ -382,7 +406,7 @@ impl Connection {
     ) -> Result<Requested, Fault> {
         match &mut self.speaks {
             Speaks::Http1(http1) => {
-                http1.expect_answer(exchange.is_head);
+                http1.expect_answers(exchange.is_head, exchange.answers, exchange.authorship.reads);
                 if self.tls.is_some() {
                     self.out.extend_from_slice(&exchange.request);
                     return Ok(Requested::Queued);
@@ -398,6 +422,28 @@ impl Connection {
         }
     }
 
+    /// Sends what an author writes.
+    pub(crate) fn request_by(&mut self, author: &mut dyn Author, exchange: &PreparedExchange) -> Requested {
+        let Speaks::Http1(http1) = &mut self.speaks else { return Requested::NotNow };
+        let begin = self.out.len();
+        if !author.write(&mut self.out) {
+            self.out.truncate(begin);
+            return Requested::NotNow;
+        }
+        let is_head = self.out.get(begin..).is_some_and(is_head);
+        http1.expect_answers(is_head, exchange.answers, exchange.authorship.reads);
+        self.written = 0;
+        Requested::Queued
+    }
+
+    /// Answers that are to come to what was sent last, over HTTP/1.
+    pub(crate) fn answers_left(&self) -> u32 {
+        match &self.speaks {
+            Speaks::Http1(http1) => http1.answers_left(),
+            Speaks::Http2(_) => 1,
+        }
+    }
+
     /// Sends the present request of the journey of the user in this place.
     pub(crate) fn request_of(
         &mut self,
@@ -410,7 +456,7 @@ impl Connection {
         match &mut self.speaks {
             Speaks::Http1(http1) => {
                 journey.render(script, now, &mut self.out).map_err(Fault::Unwritable)?;
-                http1.expect_answer(exchange.is_head);
+                http1.expect_answers(exchange.is_head, 1, false);
                 self.written = 0;
                 Ok(Requested::Queued)
             }

@@ -112,6 +112,12 @@ impl CrowdPlan {
 }
 
 impl CrowdShare {
+    /// The same, whose users send only the step of this number.
+    #[must_use]
+    pub(crate) fn sending(self, step: usize) -> Self {
+        Self { plan: CrowdPlan { steps: step..step + 1, ..self.plan }, ..self }
+    }
+
     /// The one with so many users, the first of whom has this number on the thread. Its connections go to so many targets,
     /// that of each user to the one that `target_of` tells.
     pub(crate) fn begin(

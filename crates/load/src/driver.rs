@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
+use crate::authored::Authored;
 use crate::connection::{Connection, Notice, Reception, Stage};
 use crate::crowd::Crowd;
 use crate::engine::ThreadProgress;
@@ -45,6 +46,8 @@ pub(crate) struct Driver<I> {
     pub(crate) rests: bool,
     pub(crate) exchanges: Arc<[PreparedExchange]>,
     pub(crate) crowds: Vec<Crowd>,
+    /// Who writes requests and takes answers, if anybody does.
+    pub(crate) authored: Option<Authored>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) keep_alive: bool,
     pub(crate) recorder: Recorder,
@@ -96,6 +99,7 @@ impl<I: Io> Driver<I> {
             connections,
             exchanges,
             crowds,
+            authored,
             recorder,
             timeline,
             security,
@@ -112,8 +116,9 @@ impl<I: Io> Driver<I> {
         let users = users.get_mut(first..first + *sharers);
         if let (Some(connection), Some(users)) = (connections.get_mut(number), users) {
             let security = security.as_ref();
+            let authored = authored.as_mut();
             let mut reception =
-                Reception { users, exchanges, crowds, recorder, timeline, security, plain, notices, now };
+                Reception { users, exchanges, crowds, recorder, timeline, security, authored, plain, notices, now };
             let goes_on = connection.take(happening, &mut reception);
             if !goes_on {
                 connection.flush(io);
@@ -240,6 +245,11 @@ impl<I: Io> Driver<I> {
                 self.unflushed.push(number);
             }
         }
+    }
+
+    /// Whether nothing more is to be sent, since whoever writes the requests has ended.
+    pub(crate) fn author_has_ended(&self) -> bool {
+        self.authored.as_ref().is_some_and(|authored| authored.author.has_ended())
     }
 
     /// Notes that a request has come to its end, whatever that is.

@@ -18,6 +18,7 @@ use stampede_priority::{Precedence, ThreadRole};
 use stampede_scenario::Scenario;
 use thiserror::Error;
 
+use crate::authored::Authored;
 use crate::coarse_histogram::CoarseHistogram;
 use crate::crowd_plan::{CrowdPlan, CrowdTerms};
 use crate::epoll::Epoll;
@@ -33,6 +34,7 @@ use crate::timeline::Timeline;
 use crate::tls::{Security, TlsError};
 use crate::uring::Uring;
 use crate::worker::{self, Assignment};
+use stampede_seam::AuthoredThread;
 use stampede_seam::Backend;
 use stampede_seam::LoadResult;
 use stampede_seam::RoughLatencies;
@@ -56,7 +58,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
 ///
 /// As [`start`]; and when turns are not in order, or it is not a load that can rest.
 pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> Result<RunningLoad, StartError> {
-    launch(spec, begins, turns, None)
+    launch(spec, begins, turns, None, Vec::new())
 }
 
 /// Starts a load as [`start`] does, and gives each of its requests to the reader.
@@ -66,16 +68,33 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
 /// As [`start`].
 pub fn start_sampled(spec: LoadSpec) -> Result<(RunningLoad, SampleReader), StartError> {
     let mut sampled = Vec::new();
-    let running = launch(spec, None, &[], Some(&mut sampled))?;
+    let running = launch(spec, None, &[], Some(&mut sampled), Vec::new())?;
     Ok((running, SampleReader::new(sampled)))
 }
 
-/// Starts a load. Where its requests are to be kept, each thread has an end among `sampled`.
+/// Starts a load over HTTP/1.1 whose threads send what each of these says, in place of the spec's targets and exchanges: of those
+/// the first has the name and the check. Each thread is on the next of the spec's processors.
+///
+/// # Errors
+///
+/// As [`start`]; and when there is a scenario, or not a processor and a connection for each thread.
+pub fn start_authored(spec: LoadSpec, threads: Vec<AuthoredThread>) -> Result<RunningLoad, StartError> {
+    let count = threads.len();
+    let has_all = (1..=spec.cpus.len().min(spec.load.connections() as usize)).contains(&count);
+    if !has_all || spec.scenario.is_some() || spec.protocol != Protocol::Http11 {
+        return Err(StartError::Authors);
+    }
+    launch(spec, None, &[], None, threads)
+}
+
+/// Starts a load. Where its requests are to be kept, each thread has an end among `sampled`; with threads that have authors, there is one
+/// for each.
 fn launch(
     spec: LoadSpec,
     begins: Option<Instant>,
     turns: &[TurnSpan],
     mut sampled: Option<&mut Vec<ThreadSamples>>,
+    authored: Vec<AuthoredThread>,
 ) -> Result<RunningLoad, StartError> {
     if !turns.is_empty() && !can_rest(&spec, turns) {
         return Err(StartError::Turns);
@@ -118,6 +137,13 @@ fn launch(
             }
             crowds.push(CrowdPlan::new(number, &crowd.load, crowd.think, first..prepared.len(), &terms));
         }
+    } else if !authored.is_empty() {
+        let exchange = exchanges.into_iter().next().ok_or(StartError::NoExchange)?;
+        for thread in &authored {
+            names.push(format!("{} {}", exchange.request.method, exchange.request.path));
+            prepared.push(PreparedExchange::authored(&exchange.check, thread));
+        }
+        crowds.push(CrowdPlan::new(0, &load, think, 0..prepared.len(), &terms));
     } else {
         let mix = in_turn(&exchanges.iter().map(|exchange| exchange.weight).collect::<Vec<_>>());
         for exchange in exchanges {
@@ -131,6 +157,8 @@ fn launch(
     }
     let exchanges: Arc<[PreparedExchange]> = prepared.into();
     let threads = cpus.len().min(crowds.iter().map(|crowd| crowd.connections).max().unwrap_or(0));
+    let threads = if authored.is_empty() { threads } else { authored.len() };
+    let mut authored = authored.into_iter();
     if threads == 0 {
         return Err(StartError::NoThread);
     }
@@ -166,7 +194,7 @@ fn launch(
             .map(Arc::new)
             .map_err(|error| StartError::Event(error.into()))?;
         let progress = Arc::new(ThreadProgress::default());
-        let crowds: Vec<_> = crowds.iter().filter_map(|crowd| crowd.of_thread(number, threads)).collect();
+        let mut crowds: Vec<_> = crowds.iter().filter_map(|crowd| crowd.of_thread(number, threads)).collect();
         let connections = crowds.iter().map(|crowd| crowd.connections).sum();
         let (slicer, of_slicer) = if slices { Some(slicer::channel()).unzip() } else { (None, None) };
         gathered.extend(of_slicer);
@@ -177,7 +205,13 @@ fn launch(
             sampled.push(of_thread);
         }
         let (exchanges, of_io) = (Arc::clone(&exchanges), Arc::clone(&exchanges));
-        let targets = Arc::clone(&targets);
+        let mut targets = Arc::clone(&targets);
+        let mut of_author = None;
+        if let Some(AuthoredThread { target, author, reads, .. }) = authored.next() {
+            targets = Arc::new(Targets::new(prepare(&[target], source)?));
+            crowds = crowds.into_iter().map(|share| share.sending(number)).collect();
+            of_author = author.map(|author| Authored::new(author, reads, connections));
+        }
         let security = security.clone();
         let of_thread = Arc::clone(&progress);
         let of_loop = Arc::clone(&call);
@@ -195,6 +229,7 @@ fn launch(
             progress: of_thread,
             call: of_loop,
             first_connection,
+            authored: of_author,
         };
         first_connection += connections;
         let (go, start) = mpsc::channel();
@@ -339,6 +374,12 @@ impl RunningLoad {
         })
     }
 
+    /// Requests that have ended so far, rightly or not, on each thread; costs the load threads nothing.
+    pub fn ended_by_thread(&self) -> Vec<u64> {
+        let progress = |thread: &LoadThread| thread.progress.read();
+        self.threads.iter().map(progress).map(|Progress { ok, failed }| ok + failed).collect()
+    }
+
     /// How long requests have taken so far, roughly; costs the load threads next to nothing.
     pub fn rough_latencies(&self) -> RoughLatencies {
         let mut sum = RoughLatencies::new();
@@ -458,6 +499,11 @@ pub enum StartError {
          or a number of requests"
     )]
     Turns,
+    /// It cannot have authors.
+    #[error(
+        "start the load with authors: it must be over HTTP/1.1, without a scenario, with a connection for each thread"
+    )]
+    Authors,
     /// There is nothing to send with.
     #[error("start the load: it has no processor or no connection")]
     NoThread,

@@ -1,7 +1,7 @@
-//! A connection that carries one request at a time (RFC 9112).
+//! A connection that carries one request at a time, or several that are sent together (RFC 9112).
 
 use stampede_seam::BreakPoint;
-use stampede_wire::response::{AnswerStage, DecodeError, Decoder, Progress};
+use stampede_wire::response::{AnswerStage, DecodeError, Decoder, Progress, Visitor};
 
 use crate::body_check::Comparing;
 use crate::fault::Fault;
@@ -16,6 +16,11 @@ pub(crate) struct Http1 {
     answering: bool,
     /// Whether it is a byte of the final answer.
     answering_finally: bool,
+    /// Answers that are to come, the present one among them.
+    left: u32,
+    /// Whether answers are read one by one.
+    one_by_one: bool,
+    to_head_request: bool,
 }
 
 /// What has come of the present answer.
@@ -38,6 +43,32 @@ impl Http1 {
         self.decoder.expect_answer(to_head_request);
         self.answering = false;
         self.answering_finally = false;
+    }
+
+    /// Is sent so many requests together, the answers of which someone may want to read.
+    pub(crate) fn expect_answers(&mut self, to_head_request: bool, answers: u32, are_read: bool) {
+        self.expect_answer(to_head_request);
+        self.left = answers;
+        self.one_by_one = are_read || answers > 1;
+        self.to_head_request = to_head_request;
+    }
+
+    /// Goes on to the next answer; `false` when none will come, since this one was the connection's last.
+    pub(crate) fn expect_next(&mut self) -> bool {
+        let comes = self.decoder.is_reusable();
+        self.decoder.expect_answer(self.to_head_request);
+        self.left -= 1;
+        comes
+    }
+
+    /// Answers that are to come, the present one among them.
+    pub(crate) fn answers_left(&self) -> u32 {
+        self.left
+    }
+
+    /// Whether answers are read by [`Http1::read_next`].
+    pub(crate) fn reads_one_by_one(&self) -> bool {
+        self.one_by_one
     }
 
     /// Whether no byte of the present answer has come yet; interim answers are none.
@@ -92,6 +123,23 @@ impl Http1 {
         };
         let from = if error == DecodeError::Header { bad_line(from) } else { from };
         comparing.breach(Rule::Answer(error, before), from);
+    }
+
+    /// Reads up to the end of the present answer: how many bytes belong to it, when it is complete.
+    pub(crate) fn read_next(&mut self, bytes: &[u8], visitor: &mut impl Visitor) -> Result<Option<usize>, Fault> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        self.answering = true;
+        self.answering_finally = true;
+        match self.decoder.feed(bytes, visitor) {
+            Ok(Progress::Incomplete) => {
+                self.answering_finally = self.decoder.stage() != AnswerStage::Nothing;
+                Ok(None)
+            }
+            Ok(Progress::Complete { consumed }) => Ok(Some(consumed)),
+            Err(error) => Err(Fault::Answer(error)),
+        }
     }
 
     /// The server sends no more, which may be the end of an answer.

@@ -56,6 +56,13 @@
 //! drain ends. In a closed crowd nothing becomes due after the window, not even the rest of a flow. A later step is due at
 //! the previous answer plus its pause, in which the user keeps its connection. A request that fails ends its flow.
 //!
+//! # Authors
+//!
+//! The requests of a load may be written by an [`Author`] on each thread, who is asked for each of them and may take the answers
+//! ([`start_authored`]). Several requests that are sent together are **pipelined**: their answers come one after the other, each
+//! is counted, and the two latencies end with the last of them. One that the connection's end keeps from coming has failed.
+//! What an author does is part of the load's own time; a load without one does not pass by here.
+//!
 //! # Whether the generator was the limit
 //!
 //! **Lateness** is the generator's own delay: from when it could have begun a request to when it did. Together with Little's
@@ -74,6 +81,7 @@
 //! an answer yet, and in mid-answer, it is one.
 
 mod arrivals;
+mod authored;
 mod backend;
 mod body_check;
 mod buffers;
@@ -94,6 +102,7 @@ mod in_turn;
 mod io;
 mod near_target;
 mod pacer;
+mod pipeline;
 mod prepared_exchange;
 mod protocol_notes;
 mod ramp;
@@ -111,12 +120,12 @@ mod worker;
 
 pub use backend::try_out;
 pub use calibration::{Calibration, calibrate};
-pub use engine::{RunningLoad, StartError, start, start_at, start_sampled};
-pub use near_target::{TargetError, find_target, speaks_fastcgi};
+pub use engine::{RunningLoad, StartError, start, start_at, start_authored, start_sampled};
+pub use near_target::{TargetError, find_addresses, find_target, speaks_fastcgi};
 pub use sampler::SampleReader;
 pub use stampede_seam::{
-    Backend, BodyCheck, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule, LittlesLaw, LoadExchange,
-    LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation, Scenario, Shard, Slice, Statuses,
-    StepResult, TlsClient, TlsIdentity, TlsSpec, TlsVersion, Trust, WrongAnswer,
+    Author, AuthoredThread, Backend, BodyCheck, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule,
+    KeptAnswer, LittlesLaw, LoadExchange, LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation,
+    Scenario, Shard, Slice, Statuses, StepResult, TlsClient, TlsIdentity, TlsSpec, TlsVersion, Trust, WrongAnswer,
 };
 pub use tls::TlsError;

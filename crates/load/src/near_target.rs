@@ -46,17 +46,26 @@ pub fn speaks_fastcgi(endpoint: &Endpoint) -> bool {
 ///
 /// When there is none, or it is not near.
 pub fn find_target(host: &str, port: u16, allow_remote: bool) -> Result<Endpoint, TargetError> {
+    let unknown = || TargetError::Unknown { host: host.to_owned(), source: io::Error::other("it has none") };
+    find_addresses(host, port, allow_remote)?.first().map(|address| Endpoint::Tcp(*address)).ok_or_else(unknown)
+}
+
+/// Finds all addresses of a host, each of which is near unless those that are not are allowed: IPv4 first.
+///
+/// # Errors
+///
+/// When its name leads nowhere, or the first is not near.
+pub fn find_addresses(host: &str, port: u16, allow_remote: bool) -> Result<Vec<SocketAddr>, TargetError> {
     let unknown = |source| TargetError::Unknown { host: host.to_owned(), source };
     // IPv4 first: a server on "localhost" often listens there only.
     let mut addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(unknown)?.collect();
     addresses.sort_by_key(SocketAddr::is_ipv6);
-    let Some(address) = addresses.first() else {
-        return Err(unknown(io::Error::other("it has none")));
-    };
-    if !allow_remote && !is_near(address.ip()) {
+    let may_be = |address: &SocketAddr| allow_remote || is_near(address.ip());
+    if let Some(address) = addresses.first().filter(|address| !may_be(address)) {
         return Err(TargetError::Far { host: host.to_owned(), ip: address.ip() });
     }
-    Ok(Endpoint::Tcp(*address))
+    addresses.retain(may_be);
+    Ok(addresses)
 }
 
 /// Loopback, link-local and private addresses (RFC 1918, RFC 3927, RFC 4193, RFC 4291).

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stampede_core::{Protocol, Request};
 use stampede_scenario::{Flow, PreparedCheck, Step};
-use stampede_seam::LoadExchange;
+use stampede_seam::{AuthoredThread, Check, LoadExchange};
 use stampede_wire::h2::RequestHead;
 use stampede_wire::request::{self, Version};
 
@@ -21,6 +21,19 @@ pub(crate) struct PreparedExchange {
     /// Whether a journey writes the request: it has values or cookies. `request` is empty then, and `http2` has no more
     /// than the method.
     pub(crate) is_rendered: bool,
+    /// How many requests it is, which are sent together and answered one after the other.
+    pub(crate) answers: u32,
+    /// How an author takes part in it.
+    pub(crate) authorship: Authorship,
+}
+
+/// What an author does for an exchange.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Authorship {
+    /// It writes the request each time; `request` is empty then.
+    pub(crate) writes: bool,
+    /// It takes the answers.
+    pub(crate) reads: bool,
 }
 
 impl PreparedExchange {
@@ -36,7 +49,23 @@ impl PreparedExchange {
             Protocol::Http11 => (request::encode_as(Version::Http11, &request, host), None, Vec::new()),
             Protocol::Http2 { .. } => (Vec::new(), Some(RequestHead::new(&request, scheme, host)), request.body),
         };
-        Self { request: bytes, http2, content, is_head, check, is_rendered: false }
+        let authorship = Authorship::default();
+        Self { request: bytes, http2, content, is_head, check, is_rendered: false, answers: 1, authorship }
+    }
+
+    /// What one thread of an authored load sends over HTTP/1, with the check of an exchange.
+    pub(crate) fn authored(check: &Check, thread: &AuthoredThread) -> Self {
+        let request = thread.fixed.clone().unwrap_or_default();
+        Self {
+            is_head: is_head(&request),
+            authorship: Authorship { writes: thread.fixed.is_none(), reads: thread.reads },
+            request,
+            http2: None,
+            content: Vec::new(),
+            check: PreparedCheck::new(check, false),
+            is_rendered: false,
+            answers: thread.requests.get(),
+        }
     }
 
     /// A step of a flow.
@@ -63,4 +92,9 @@ impl PreparedExchange {
         }
         Self { is_rendered, ..prepared }
     }
+}
+
+/// Whether the first of these requests is `HEAD`.
+pub(crate) fn is_head(request: &[u8]) -> bool {
+    request.starts_with(b"HEAD ")
 }

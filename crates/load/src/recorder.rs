@@ -156,6 +156,38 @@ impl Recorder {
         }
     }
 
+    /// An answer of several is there, and others follow: it was sent together with one that is counted already.
+    pub(crate) fn answered_one(&mut self, phase: Phase, step: usize, status: u16, fault: Option<Fault>, at: Instant) {
+        let Some(tally) = self.steps.get_mut(step) else { return };
+        tally.count_status(phase, status);
+        tally.counts(phase).sent += 1;
+        match fault {
+            None => {
+                tally.counts(phase).ok += 1;
+                self.ok += 1;
+            }
+            Some(fault) => self.failed(phase, step, fault, at),
+        }
+    }
+
+    /// So many requests that were sent together with one that has failed, and is counted already, have failed too.
+    pub(crate) fn failed_with(&mut self, phase: Phase, step: usize, fault: Fault, at: Instant, others: u32) {
+        for _ in 0..others {
+            if let Some(tally) = self.steps.get_mut(step) {
+                tally.counts(phase).sent += 1;
+            }
+            self.failed(phase, step, fault, at);
+        }
+    }
+
+    /// So many requests that were sent together with one that has no end, and is counted already, have none either.
+    pub(crate) fn unfinished_with(&mut self, step: usize, phase: Phase, others: u32) {
+        if let Some(tally) = self.steps.get_mut(step) {
+            tally.counts(phase).sent += u64::from(others);
+            tally.counts(phase).unfinished += u64::from(others);
+        }
+    }
+
     pub(crate) fn failed(&mut self, phase: Phase, step: usize, fault: Fault, at: Instant) {
         self.failed += 1;
         self.first_failure.get_or_insert(FirstFailure { at, step, fault });

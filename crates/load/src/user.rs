@@ -157,9 +157,16 @@ impl User {
             self.was_late(&mut driver.recorder, now);
             driver.recorder.unfinished(self.exchange, self.phase, now.saturating_duration_since(self.due));
             self.keep_sample(driver, now, SampleEnd::Unfinished);
+            driver.recorder.unfinished_with(self.exchange, self.phase, self.others_out(driver));
             driver.ended(self.begun_at, now);
         }
         self.state = State::Done;
+    }
+
+    /// Requests without an answer that were sent together with the present one.
+    fn others_out<I: Io>(&self, driver: &Driver<I>) -> u32 {
+        let connection = driver.connections.get(self.connection).filter(|_| self.is_exchanging());
+        connection.map_or(0, |connection| connection.answers_left().saturating_sub(1))
     }
 
     /// Makes the next request of a closed load, or the next flow, due at `due`.
@@ -407,7 +414,7 @@ impl User {
 
     /// Sends the request.
     fn transmit<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
-        let Driver { connections, io, exchanges, crowds, recorder, .. } = driver;
+        let Driver { connections, io, exchanges, crowds, authored, recorder, .. } = driver;
         let (Some(connection), Some(exchange)) = (connections.get_mut(self.connection), exchanges.get(self.exchange))
         else {
             return;
@@ -420,6 +427,9 @@ impl User {
             (Some(journey), Some(script)) if exchange.is_rendered => {
                 connection.request_of(self.key, exchange, journey, script)
             }
+            _ if exchange.authorship.writes => Ok(authored
+                .as_mut()
+                .map_or(Requested::NotNow, |authored| connection.request_by(&mut *authored.author, exchange))),
             _ => connection.request(io, self.key, exchange),
         };
         match requested {
@@ -435,8 +445,8 @@ impl User {
             }
             Ok(Requested::Queued) => {
                 self.state = State::Exchanging;
-                // It is sent with this event.
-                self.sent_at = if I::DEFERS { Instant::now() } else { now };
+                // It is sent with this event. An author took its time to write it.
+                self.sent_at = if I::DEFERS || exchange.authorship.writes { Instant::now() } else { now };
                 self.was_late(recorder, self.sent_at);
                 driver.unflushed.push(self.connection);
             }
@@ -559,6 +569,7 @@ impl User {
             driver.recorder.broke(self.phase, fault.class(), point);
         }
         self.keep_sample(driver, now, SampleEnd::Failed(fault.class()));
+        driver.recorder.failed_with(self.phase, self.exchange, fault, now, self.others_out(driver));
         driver.ended(self.begun_at, now);
         // What could not be written has not been sent.
         if !matches!(fault, Fault::Unwritable(_)) {
@@ -633,7 +644,13 @@ impl User {
             Pacer::Closed { .. } => {
                 self.place = crowd.next_place(self.place);
                 self.exchange = crowd.exchange_at(self.place);
-                let think = crowd.think.draw(&mut crowd.random);
+                let think = match &mut driver.authored {
+                    None => crowd.think.draw(&mut crowd.random),
+                    Some(authored) => match authored.pause() {
+                        Some(pause) => pause,
+                        None => return self.leave(driver),
+                    },
+                };
                 self.schedule(driver, now + think.max(pause), now);
             }
             Pacer::Open(_) => self.rest(driver),

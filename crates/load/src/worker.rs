@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::Protocol;
 
+use crate::authored::Authored;
 use crate::connection::{Connection, Stage};
 use crate::crowd::Crowd;
 use crate::crowd_plan::CrowdShare;
@@ -47,6 +48,8 @@ pub(crate) struct Assignment {
     pub(crate) progress: Arc<ThreadProgress>,
     /// How many connections come before this thread's.
     pub(crate) first_connection: usize,
+    /// Who writes its requests or takes its answers, if anybody does.
+    pub(crate) authored: Option<Authored>,
 }
 
 /// Drives the load until it is over, and returns what was seen.
@@ -65,6 +68,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         by_count,
         progress,
         first_connection,
+        authored,
     } = assignment;
     let start = Instant::now();
     let mut later = timelines.iter();
@@ -107,6 +111,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         recorder,
         exchanges,
         crowds,
+        authored,
         timeout,
         keep_alive,
         in_flight: 0,
@@ -139,7 +144,8 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     driver.recorder.missed(start.saturating_duration_since(timeline.starts_at));
     for user in &mut users {
         if driver.crowds.get(user.crowd).is_some_and(|crowd| crowd.active > 0) {
-            user.schedule(&mut driver, timeline.starts_at.max(start), start);
+            let pause = driver.authored.as_mut().map_or(Some(Duration::ZERO), Authored::pause).unwrap_or_default();
+            user.schedule(&mut driver, timeline.starts_at.max(start) + pause, start);
         }
     }
     let mut seen = InFlight { count: driver.in_flight, at: start };
@@ -170,6 +176,10 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         driver.flush();
         let now = if driver.in_flight == seen.count { now } else { Instant::now() };
         seen.look(&mut driver, now);
+        if driver.author_has_ended() {
+            hold_out(&mut driver, &mut users, &call);
+            break;
+        }
         let Timeline { closes_at, drain_ends_at, .. } = driver.timeline;
         if now >= drain_ends_at || driver.is_over() && (by_count || driver.ran_out() || now >= closes_at) {
             let Some(&next) = later.next() else { break };
@@ -234,6 +244,28 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         }
     }
     driver.recorder
+}
+
+/// Ends the requests and connections of a thread whose author has ended, and waits for the window to close: those of others
+/// may still be under way.
+fn hold_out<I: Io>(driver: &mut Driver<I>, users: &mut [User], call: &OwnedFd) {
+    let now = Instant::now();
+    for user in users {
+        user.give_up(driver, now);
+    }
+    for number in 0..driver.connections.len() {
+        driver.close(number);
+    }
+    loop {
+        while driver.io.next().is_some() {}
+        let left = driver.timeline.closes_at.saturating_duration_since(Instant::now());
+        match driver.io.wait(left) {
+            _ if left.is_zero() => return,
+            Ok(Woken::Called) if is_aborted(call) => return,
+            Ok(Woken::Called | Woken::Happened | Woken::Patience) => {}
+            Err(_) => return,
+        }
+    }
 }
 
 /// Gives requests, or flows, of an open load that are due to idle users.

@@ -53,6 +53,21 @@ pub(crate) fn at_most(latencies: &Latencies, bound: Duration) -> u64 {
     known
 }
 
+/// Steps of [`counts_us`] for each halving of what lies above.
+const STEPS: u32 = 2000;
+
+/// Latencies in microseconds with their counts: each by itself where there are up to some thousands, and in steps of a 4,000th of
+/// all where there are more.
+pub(crate) fn counts_us(latencies: &Latencies) -> Vec<(u64, u64)> {
+    let mut known = 0;
+    let steps = latencies.percentiles(STEPS).into_iter().filter_map(|(latency, _, up_to)| {
+        let count = up_to - known;
+        known = up_to;
+        (count > 0).then(|| (u64::try_from(latency.as_micros()).unwrap_or(u64::MAX), count))
+    });
+    steps.collect()
+}
+
 /// Mean, spread and ends, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Moments {

@@ -16,6 +16,7 @@ mod go_flags;
 mod headers;
 mod hey;
 mod note;
+mod rates;
 #[cfg(test)]
 mod sample;
 mod spells;
@@ -23,6 +24,8 @@ mod stampede_line;
 mod tls_flags;
 mod tool_run;
 mod wrk;
+mod wrk2;
+mod wrk_script;
 
 use std::io;
 
@@ -31,7 +34,9 @@ use stampede_plan::{MachineSize, Mistakes};
 use stampede_seam::{LoadResult, RequestSample};
 
 use crate::flags::HELP;
+pub use crate::rates::Rates;
 pub use crate::tool_run::{Extras, ToolRun};
+pub use crate::wrk_script::{WrkScript, WrkTotals};
 
 /// A tool that people know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +45,7 @@ pub enum Tool {
     Hey,
     /// ApacheBench 2.3.
     Ab,
-    /// wrk 4.1.
+    /// wrk 4.1, and wrk2 where a rate is given.
     Wrk,
 }
 
@@ -133,6 +138,29 @@ pub struct ToolFile {
 }
 
 impl Layout {
+    /// The script of a wrk that writes its requests, where it has one.
+    pub fn take_script(&mut self) -> Option<WrkScript> {
+        match &mut *self.own {
+            Own::Wrk(wrk) => wrk.take_script(),
+            Own::Hey(_) | Own::Ab(_) => None,
+        }
+    }
+
+    /// Adds the rates that threads had in the meantime, which wrk's layout has.
+    pub fn set_rates(&mut self, rates: Rates) {
+        if let Own::Wrk(wrk) = &mut *self.own {
+            wrk.rates = rates;
+        }
+    }
+
+    /// The figures of a wrk's result as its scripts are told them.
+    pub fn wrk_totals(&self, result: &LoadResult) -> Option<WrkTotals> {
+        match &*self.own {
+            Own::Wrk(wrk) => Some(wrk.totals(result)),
+            Own::Hey(_) | Own::Ab(_) => None,
+        }
+    }
+
     /// The result as the tool would print it, and below it what the tool does not report; with a line break at its end.
     pub fn render(&self, result: &LoadResult) -> String {
         let outcome = ToolOutcome { result, samples: &[], began: 0, time: &|seconds| seconds.to_string() };

@@ -8,6 +8,7 @@
 //! Nothing here does I/O.
 
 mod answer_facts;
+mod author;
 mod backend;
 mod exchange;
 mod generator_record;
@@ -27,6 +28,7 @@ mod turn_span;
 mod vantage;
 
 pub use answer_facts::{AnswerFacts, Breach, BreakCount, BreakPoint};
+pub use author::{Author, AuthoredThread, KeptAnswer};
 pub use backend::Backend;
 pub use exchange::{Call, NoAnswer};
 pub use generator_record::{GeneratorRecord, HeldUp, StartSkew};

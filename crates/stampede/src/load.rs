@@ -315,7 +315,7 @@ pub(crate) async fn drive(
 }
 
 /// The line that says how far it is, where somebody sees it.
-fn live_line(quiet: bool) -> Live {
+pub(crate) fn live_line(quiet: bool) -> Live {
     Live::new(!quiet && io::stderr().is_terminal())
 }
 

@@ -43,6 +43,7 @@ mod tune;
 mod version;
 mod welcome;
 mod why;
+mod wrk;
 mod yard_stick;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use stampede_mimic::{CommandLine, Surroundings, Tool, ToolFile, ToolOutcome};
 use crate::backend::BackendChoice;
 use crate::exit::{Exit, Failure};
 use crate::load::samples::{SampleSink, Sampled};
-use crate::{Outcome, destination, load, screen};
+use crate::{Outcome, destination, load, screen, wrk};
 
 pub(crate) fn run(tool: Tool, args: &[String], host: &dyn Host) -> Outcome {
     let surroundings = Surroundings { machine: host.size(), read_file: &|path| fs::read(path) };
@@ -21,6 +21,9 @@ pub(crate) fn run(tool: Tool, args: &[String], host: &dyn Host) -> Outcome {
         }
         CommandLine::Run(run, layout) => (run, layout),
     };
+    if tool == Tool::Wrk {
+        return wrk::run(*run, layout, host);
+    }
     for (option, path) in layout.paths() {
         destination::writable(Path::new(path))
             .map_err(|error| Failure::usage(format!("{option} {path} cannot be written: {error}")))?;

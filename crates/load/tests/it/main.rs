@@ -9,6 +9,7 @@ mod hostile_http2;
 mod http2_peer;
 mod open_load;
 mod people;
+mod pipelines;
 mod protocols;
 mod ramps;
 mod rests;

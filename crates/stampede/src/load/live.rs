@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use stampede_load::Progress;
 
 /// How often it changes.
-pub(super) const PAUSE: Duration = Duration::from_millis(500);
+pub(crate) const PAUSE: Duration = Duration::from_millis(500);
 
 /// The line, where it is wanted.
-pub(super) struct Live {
+pub(crate) struct Live {
     is_wanted: bool,
     started: Instant,
     /// When it changed last, and how many right answers there were.
@@ -17,18 +17,18 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(is_wanted: bool) -> Self {
+    pub(crate) fn new(is_wanted: bool) -> Self {
         let started = Instant::now();
         Self { is_wanted, started, shown: (started, 0) }
     }
 
     /// How often it is to be told the progress, where it is wanted.
-    pub(super) fn pause(&self) -> Option<Duration> {
+    pub(crate) fn pause(&self) -> Option<Duration> {
         self.is_wanted.then_some(PAUSE)
     }
 
     /// Shows the progress, unless it did so a moment ago.
-    pub(super) fn show(&mut self, progress: impl FnOnce() -> Progress) {
+    pub(crate) fn show(&mut self, progress: impl FnOnce() -> Progress) {
         let now = Instant::now();
         let (since, before) = self.shown;
         if self.is_wanted && now - since >= PAUSE {
@@ -43,7 +43,7 @@ impl Live {
     }
 
     /// Takes it away.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         if self.is_wanted {
             let _ = io::stderr().write_all(b"\r\x1b[K");
         }

@@ -37,3 +37,4 @@ mod trust;
 mod tune;
 mod usage;
 mod why;
+mod wrk;

@@ -1,0 +1,172 @@
+//! `stampede wrk`: the load, with the script that writes its requests where there is one, and the rates of its threads.
+
+use std::mem;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use stampede_conduct::Host;
+use stampede_load::{LoadResult, LoadSpec, RunningLoad, find_addresses, start, start_authored};
+use stampede_lua::{Distribution, LoadErrors, Lookup, LuaScript, Source, Summary, Trouble, Watch};
+use stampede_mimic::{Layout, Rates, ToolOutcome, ToolRun, WrkScript, WrkTotals};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+
+use crate::backend::BackendChoice;
+use crate::exit::Failure;
+use crate::signals::Signals;
+use crate::{Outcome, load, screen};
+
+/// After this time a call of a script is taken for one without an end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most that a state may have: far more than a script needs, and less than takes long to fill.
+const MOST_MEMORY: u64 = 512 << 20;
+
+pub(crate) fn run(run: ToolRun, mut layout: Layout, host: &dyn Host) -> Outcome {
+    let targets = load::targets(&run.url, &[], run.allow_remote)?;
+    let cpus = load::lay_out(&host.cpus(), run.threads);
+    let backend = BackendChoice::Auto.find(&cpus, run.quiet);
+    // As wrk has it, each thread that is asked for is there, whatever the processors.
+    let generator = cpus.generator.iter().copied().cycle().take(run.threads).collect();
+    let (watch, quiet) = (Watch::new(PATIENCE), run.quiet);
+    let script = layout.take_script();
+    let is_paced = script.as_ref().is_some_and(|script| script.is_paced);
+    let source = script.map(|script| source(script, &run, host.size().memory.get()));
+    let mut spec = run.spec(targets, generator, backend);
+    let script = source.map(|source| load_script(source, is_paced, &watch)).transpose()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let (result, rates, interrupted) = runtime.block_on(async {
+        let signals = Signals::new()?;
+        let running = match &script {
+            None => start(spec),
+            Some(script) => {
+                pace(&mut spec, script)?;
+                start_authored(spec, script.threads().map_err(Failure::usage)?)
+            }
+        };
+        drive(running.map_err(Failure::missing)?, script.as_ref(), &watch, signals, quiet).await
+    })?;
+    layout.set_rates(rates);
+    let outcome = ToolOutcome { result: &result, samples: &[], began: 0, time: &|seconds| seconds.to_string() };
+    let (text, note) = (layout.text(&outcome), layout.note(&result));
+    if let Some(script) = &script {
+        script.flush().map_err(Failure::usage)?;
+    }
+    screen::print(&text)?;
+    if let Some(script) = script.filter(LuaScript::has_done) {
+        report(script, layout.wrk_totals(&result).unwrap_or_default(), &watch)?;
+    }
+    screen::print(&format!("\n{note}"))?;
+    Ok(load::exit_of(&result, interrupted))
+}
+
+/// What the script is run with: half of the machine's memory, shared by its states, but no more than [`MOST_MEMORY`] each.
+fn source(script: WrkScript, run: &ToolRun, memory: u64) -> Source {
+    let WrkScript { file, text, port, headers, args, is_paced: _ } = script;
+    let allow_remote = run.allow_remote;
+    let states = run.threads as u64 + 1;
+    Source {
+        file,
+        text,
+        scheme: if run.url.encrypted { "https" } else { "http" }.to_owned(),
+        host: run.url.host.clone(),
+        port,
+        path: run.url.path.clone(),
+        headers,
+        args,
+        threads: run.threads,
+        memory: usize::try_from((memory / 2 / states).min(MOST_MEMORY)).unwrap_or(usize::MAX),
+        lookup: Lookup::new(move |host, service| {
+            let port = match service {
+                "http" => 80,
+                "https" => 443,
+                number => number.parse().map_err(|_| format!("{number} is no port, http or https"))?,
+            };
+            find_addresses(host, port, allow_remote).map_err(|error| Failure::usage(error).message)
+        }),
+    }
+}
+
+fn load_script(source: Source, is_paced: bool, watch: &Arc<Watch>) -> Result<LuaScript, Failure> {
+    let file = source.file.clone();
+    let of_job = Arc::clone(watch);
+    let loaded = watch.guard(move || LuaScript::load(&source, &of_job)).and_then(|loaded| loaded);
+    let script = loaded.map_err(trouble)?;
+    script.flush().map_err(trouble)?;
+    if is_paced && script.delays() {
+        let problem =
+            format!("{file}: delay() is of wrk, and -R is of wrk2, which paces requests: leave out one of them");
+        return Err(Failure::usage(problem));
+    }
+    Ok(script)
+}
+
+/// What stops a script is a mistake in it, but for a server that is not there.
+fn trouble(trouble: Trouble) -> Failure {
+    match trouble {
+        Trouble::Unreachable(_) | Trouble::NoThread(_) => Failure::missing(trouble),
+        Trouble::Failed { .. } | Trouble::Memory { .. } | Trouble::Endless { .. } | Trouble::NoRequest { .. } => {
+            Failure::usage(trouble)
+        }
+    }
+}
+
+/// A rate counts requests: those that are sent together are begun so much less often.
+fn pace(spec: &mut LoadSpec, script: &LuaScript) -> Result<(), Failure> {
+    let together = script.requests_together().get();
+    if together > 1 {
+        spec.load = spec.load.scaled(1.0, 1.0 / f64::from(together)).map_err(Failure::usage)?;
+    }
+    Ok(())
+}
+
+/// Looks at the load until it ends, or the script has trouble, or the first signal, which the last value tells.
+async fn drive(
+    running: RunningLoad,
+    script: Option<&LuaScript>,
+    watch: &Watch,
+    mut signals: Signals,
+    quiet: bool,
+) -> Result<(LoadResult, Rates, bool), Failure> {
+    let end = running.end().and_then(|end| Receiver::from_owned_fd(end.into()));
+    let mut end = end.map_err(Failure::missing)?;
+    let begun = Instant::now();
+    let (mut rates, mut live) = (Rates::default(), load::live_line(quiet));
+    let mut ticks = tokio::time::interval(Rates::interval());
+    let interrupted = loop {
+        tokio::select! {
+            _ = end.read_u8() => break false,
+            () = signals.any() => {
+                running.abort();
+                break true;
+            }
+            _ = ticks.tick() => {}
+        }
+        rates.look(begun.elapsed(), &running.ended_by_thread());
+        live.show(|| running.progress());
+        if let Some(endless) = watch.look(Instant::now()) {
+            // Its thread would be waited for.
+            mem::forget(running);
+            return Err(trouble(endless));
+        }
+        if script.is_some_and(|script| script.trouble().is_some()) {
+            running.abort();
+        }
+    };
+    live.end();
+    let result = running.finish();
+    match script.and_then(LuaScript::trouble) {
+        Some(failed) => Err(trouble(failed)),
+        None => Ok((result, rates, interrupted)),
+    }
+}
+
+/// Has the script report.
+fn report(script: LuaScript, totals: WrkTotals, watch: &Watch) -> Result<(), Failure> {
+    let WrkTotals { duration_us, requests, bytes, connect, read, status, timeout, latency_us, rates } = totals;
+    let errors = LoadErrors { connect, read, write: 0, status, timeout };
+    let summary = Summary { duration: duration_us, requests, bytes, errors };
+    let latency = Distribution::new(latency_us);
+    let rates = Distribution::new(rates.into_iter().map(|rate| (rate, 1)));
+    watch.guard(move || script.done(&summary, latency, rates)).and_then(|done| done).map_err(trouble)
+}

@@ -1,0 +1,347 @@
+//! `stampede wrk -s` beside wrk itself: the same scripts, request by request.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use crate::stage::{Said, Stage};
+
+/// Where Debian's package has the scripts that ship with wrk.
+const SHIPPED: &str = "/usr/share/doc/wrk/examples/scripts";
+
+/// What is put behind a script: each thread stops after so many answers, whatever the machine does.
+const UNTIL: &str = include_str!("lua/until.lua");
+
+/// Keeps every request, and answers it by its path.
+struct Recorder {
+    port: u16,
+    requests: Arc<Mutex<Vec<Vec<u8>>>>,
+    open: Arc<Mutex<Vec<TcpStream>>>,
+    stopping: Arc<AtomicBool>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+impl Recorder {
+    fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (requests, open, stopping) = (Arc::default(), Arc::default(), Arc::new(AtomicBool::new(false)));
+        let acceptor = {
+            let (requests, open, stopping) = (Arc::clone(&requests), Arc::clone(&open), Arc::clone(&stopping));
+            thread::spawn(move || accept(&listener, &requests, &open, &stopping))
+        };
+        Self { port, requests, open, stopping, acceptor: Some(acceptor) }
+    }
+
+    /// Every request in order: its line, its headers by name, and its body.
+    fn stop(mut self) -> Vec<String> {
+        self.stopping.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)));
+        for stream in self.open.lock().unwrap().iter() {
+            // It may have ended by itself.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        self.acceptor.take().unwrap().join().unwrap();
+        let port = self.port.to_string();
+        let requests = self.requests.lock().unwrap();
+        requests.iter().map(|request| sorted(&String::from_utf8_lossy(request).replace(&port, "PORT"))).collect()
+    }
+}
+
+fn accept(
+    listener: &TcpListener,
+    requests: &Arc<Mutex<Vec<Vec<u8>>>>,
+    open: &Mutex<Vec<TcpStream>>,
+    stopping: &AtomicBool,
+) {
+    thread::scope(|scope| {
+        for stream in listener.incoming() {
+            if stopping.load(Ordering::SeqCst) {
+                return;
+            }
+            let Ok(stream) = stream else { continue };
+            open.lock().unwrap().push(stream.try_clone().unwrap());
+            // A client that has gone is no fault of the server.
+            scope.spawn(move || drop(serve(stream, requests)));
+        }
+    });
+}
+
+fn serve(mut stream: TcpStream, requests: &Mutex<Vec<Vec<u8>>>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (mut unread, mut buffer) = (Vec::new(), [0; 16 << 10]);
+    loop {
+        while let Some(length) = length(&unread) {
+            let request: Vec<u8> = unread.drain(..length).collect();
+            let status = if request.windows(8).any(|part| part == b"/missing") { "404 None" } else { "200 OK" };
+            requests.lock().unwrap().push(request);
+            let head = "X-Token: abc\r\nSet-Cookie: id=7; Path=/\r\nContent-Length: 5";
+            stream.write_all(format!("HTTP/1.1 {status}\r\n{head}\r\n\r\nHello").as_bytes())?;
+        }
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => unread.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+/// The length of the first request, when it is complete.
+fn length(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.windows(4).position(|end| end == b"\r\n\r\n")? + 4;
+    let text = String::from_utf8_lossy(&bytes[..head]).to_ascii_lowercase();
+    let body = text.split("\r\n").find_map(|line| line.strip_prefix("content-length: "));
+    let length = head + body.map_or(0, |body| body.parse().unwrap());
+    (bytes.len() >= length).then_some(length)
+}
+
+/// Tables of Lua have no order: the same request with its headers by name.
+fn sorted(request: &str) -> String {
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let mut lines: Vec<_> = head.split("\r\n").collect();
+    lines[1..].sort_unstable();
+    format!("{}\n\n{body}", lines.join("\n"))
+}
+
+/// Runs wrk, or Stampede as wrk, with a script.
+fn drive(by_tool: bool, script: &Path, options: &[&str], args: &[&str]) -> (Said, Vec<String>) {
+    let server = Recorder::start();
+    let url = format!("http://127.0.0.1:{}/start?a=b", server.port);
+    let script = script.to_str().unwrap();
+    let line = [options, &["-s", script, &url, "--"], args].concat();
+    let said = if by_tool {
+        Said::of(Command::new("wrk").args(line).stdin(Stdio::null()).output().unwrap())
+    } else {
+        Stage::new().run(&[&["wrk"], line.as_slice()].concat())
+    };
+    (said, server.stop())
+}
+
+fn have_wrk(test: &str) -> bool {
+    let found = Command::new("wrk").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !found {
+        let _ = writeln!(io::stderr(), "SKIP {test}: needs wrk");
+    }
+    found
+}
+
+/// What a script has printed, without wrk's own lines and the figures.
+fn printed(said: &Said) -> Vec<String> {
+    let is_scripts =
+        |line: &&str| ["thread ", "statuses: ", "json: ", "----"].iter().any(|begin| line.starts_with(begin));
+    said.stdout.lines().filter(is_scripts).map(str::to_owned).collect()
+}
+
+/// A script with what has its threads stop.
+fn bounded(folder: &Path, name: &str, text: &str) -> std::path::PathBuf {
+    let file = folder.join(name);
+    fs::write(&file, format!("{text}\n{UNTIL}")).unwrap();
+    file
+}
+
+/// Both send the same requests, so many of each thread, and the script sees the same.
+fn compare(name: &str, script: &Path, threads: usize, args: &[&str]) {
+    let count = threads.to_string();
+    // The one that ships with wrk waits for 30 ms before each request.
+    let duration = if name == "delay" { "4s" } else { "2s" };
+    let options = |duration| ["-t", &*count, "-c", &*count, "-d", duration, "-H", "X-Given: yes"];
+    let (of_wrk, mut expected) = drive(true, script, &options(duration), args);
+    let (mut said, mut sent) = drive(false, script, &options(duration), args);
+    if sent.len() < expected.len() {
+        // The machine is busy: all requests are sent where there is time.
+        (said, sent) = drive(false, script, &options("10s"), args);
+    }
+    // A generator that is late on a busy machine ends with 4.
+    assert!(matches!(said.code, Some(0 | 4)), "{name}: {said:?}");
+    if threads > 1 {
+        expected.sort_unstable();
+        sent.sort_unstable();
+    }
+    assert_eq!(sent.len(), expected.len(), "{name}: {said:?} {of_wrk:?}");
+    assert_eq!(sent, expected, "{name}");
+    let ported = |lines: Vec<String>| -> Vec<String> {
+        let mut lines: Vec<_> = lines.into_iter().map(|line| line.split("addr: ").next().unwrap().to_owned()).collect();
+        lines.sort_unstable();
+        lines
+    };
+    assert_eq!(ported(printed(&said)), ported(printed(&of_wrk)), "{name}");
+    let complete = format!("  {} requests in ", sent.len());
+    for said in [&said, &of_wrk] {
+        assert!(said.stdout.contains(&complete), "{name}: {said:?}");
+    }
+}
+
+#[test]
+fn scripts_of_every_kind_send_what_they_send_with_wrk() {
+    if !have_wrk("scripts_of_every_kind_send_what_they_send_with_wrk") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let paths = folder.path().join("paths");
+    fs::write(&paths, "/a\n/b?c=d\n/e\n").unwrap();
+    let paths = paths.to_str().unwrap();
+    for (name, text, threads, args) in [
+        ("json_post", include_str!("lua/json_post.lua"), 1, &[][..]),
+        ("weights", include_str!("lua/weights.lua"), 1, &[]),
+        ("session", include_str!("lua/session.lua"), 1, &[]),
+        ("file", include_str!("lua/file.lua"), 1, &[paths]),
+        ("pipeline", include_str!("lua/pipeline.lua"), 1, &["16"]),
+        ("paths_of_threads", include_str!("lua/paths_of_threads.lua"), 2, &[]),
+        ("delays", include_str!("lua/delays.lua"), 1, &[]),
+        ("statuses", include_str!("lua/statuses.lua"), 2, &[]),
+        ("report", include_str!("lua/report.lua"), 1, &[]),
+        ("libraries", include_str!("lua/libraries.lua"), 1, &[]),
+        ("upload", include_str!("lua/upload.lua"), 1, &[]),
+    ] {
+        let script = bounded(folder.path(), name, text);
+        compare(name, &script, threads, args);
+    }
+}
+
+#[test]
+fn scripts_that_ship_with_wrk_send_what_they_send_with_it() {
+    let test = "scripts_that_ship_with_wrk_send_what_they_send_with_it";
+    if !have_wrk(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, threads) in [
+        ("addr", 1),
+        ("auth", 1),
+        ("counter", 1),
+        ("delay", 1),
+        ("pipeline", 1),
+        ("post", 2),
+        ("report", 1),
+        ("setup", 2),
+        ("stop", 1),
+    ] {
+        let file = Path::new(SHIPPED).join(name).with_extension("lua");
+        let Ok(text) = fs::read_to_string(&file) else {
+            let _ = writeln!(io::stderr(), "SKIP {test}: needs {}", file.display());
+            continue;
+        };
+        // That one stops by itself.
+        if name == "stop" {
+            compare(name, &file, 1, &[])
+        } else {
+            compare(name, &bounded(folder.path(), name, &text), threads, &[])
+        }
+    }
+}
+
+/// What scripts around wrk take out of its output: columns of both rows, percentiles, the two counts and rates.
+fn parsed(stdout: &str) -> (Vec<usize>, Vec<String>, bool) {
+    let row = |label: &str| {
+        let line = stdout.lines().find(|line| line.trim_start().starts_with(label)).unwrap_or_default();
+        let columns: Vec<_> = line.split_whitespace().skip(1).collect();
+        let is_number = |column: &&str| column.starts_with(|c: char| c.is_ascii_digit());
+        assert!(columns.iter().all(is_number), "{stdout}");
+        assert!(columns.last().is_some_and(|last| last.ends_with('%')), "{stdout}");
+        columns.len()
+    };
+    let percentiles = stdout.lines().filter_map(|line| line.trim_start().split_once('%')).map(|(percent, _)| percent);
+    let percentiles = percentiles.filter(|percent| percent.parse::<f64>().is_ok()).map(str::to_owned).collect();
+    let rates = ["Requests/sec:", "Transfer/sec:"].iter().all(|label| stdout.contains(label));
+    (vec![row("Latency"), row("Req/Sec")], percentiles, rates)
+}
+
+#[test]
+fn what_is_parsed_of_the_output_is_there() {
+    if !have_wrk("what_is_parsed_of_the_output_is_there") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("post.lua");
+    fs::write(&script, include_str!("lua/json_post.lua")).unwrap();
+    let options = ["-t2", "-c4", "-d1", "--latency", "--timeout", "8", "-H", "Connection: keep-alive"];
+    let (of_wrk, _) = drive(true, &script, &options, &["16"]);
+    let (said, requests) = drive(false, &script, &options, &["16"]);
+    assert_eq!(parsed(&said.stdout), parsed(&of_wrk.stdout), "{said:?} {of_wrk:?}");
+    assert!(matches!(said.code, Some(0 | 4)) && of_wrk.code == Some(0), "{said:?}");
+    // Those that are out at the end have come, and are not counted.
+    let counted = said.stdout.split(" requests in ").next().and_then(|text| text.split_whitespace().last()).unwrap();
+    let counted: usize = counted.parse().unwrap();
+    assert!((counted..=counted + 4).contains(&requests.len()), "{counted} {}", requests.len());
+}
+
+#[test]
+fn a_rate_is_that_of_wrk2() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("pipeline.lua");
+    fs::write(&script, include_str!("lua/pipeline.lua")).unwrap();
+    let (said, requests) = drive(false, &script, &["-t1", "-c2", "-d1", "-R400", "-U"], &["4"]);
+    // Four at a time, 100 times a second; a busy machine does not get to all.
+    let count = requests.len();
+    assert!((4..=400).contains(&count) && count.is_multiple_of(4), "{count} {said:?}");
+    for title in ["HdrHistogram - Recorded Latency)", "HdrHistogram - Uncorrected Latency (measured"] {
+        assert!(said.stdout.contains(title), "{said:?}");
+    }
+    assert!(said.stdout.contains("\n100.000%") && said.stdout.contains("#[Mean    ="), "{said:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_script_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.lua");
+    let script = file.to_str().unwrap();
+    for (what, text, options, code, expected) in [
+        (
+            "an error",
+            "function request()\n  return nothing.at\nend",
+            &[][..],
+            2,
+            "x.lua:2: attempt to index global 'nothing' (a nil value)",
+        ),
+        (
+            "an error later",
+            "calls = 0\nfunction request()\n  calls = calls + 1\n  assert(calls < 20, 'enough')\n  return wrk.request()\nend",
+            &[],
+            2,
+            "it stopped request() (thread 1, call 20)",
+        ),
+        ("an error in an answer", "function response()\n  error('no')\nend", &[], 2, "x.lua:2: no"),
+        ("an error in the report", "function done()\n  error('late')\nend", &[], 2, "it stopped done()"),
+        (
+            "a loop",
+            "function request()\n  while started do end\n  started = true\n  return wrk.request()\nend",
+            &[],
+            2,
+            "request() has not returned for 10 s (thread 1, call 2)",
+        ),
+        (
+            "memory",
+            "function request()\n  local t = {}\n  while true do t[#t + 1] = ('x'):rep(2^26 + #t) end\nend",
+            &[],
+            2,
+            "MiB of memory",
+        ),
+        ("no request", "function request() return 'GET' end", &[], 2, "incomplete request at line 1, column 4"),
+        ("a delay with a rate", "function delay() return 1 end", &["-R10"], 2, "delay() is of wrk, and -R is of wrk2"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let options = [&["-t1", "-c1", "-d1"], options].concat();
+        let (said, _) = drive(false, &file, &options, &[]);
+        assert_eq!(said.code, Some(code), "{what}: {said:?}");
+        assert!(said.stderr.contains(expected), "{what}: {said:?}");
+    }
+    let stage = Stage::new();
+    for (line, expected) in [
+        (&["-s", "/nonexistent/x.lua"][..], "-s /nonexistent/x.lua cannot be read"),
+        (&["-s", script, "-U"], "-U is of wrk2, which has a rate"),
+        (&["-B"], "-B is of wrk2, which has a rate"),
+        (&["-R", "none"], "-R none is not a rate"),
+        (&["-c", "10M"], "are more connections than one process may open"),
+    ] {
+        let said = stage.run(&[&["wrk", "http://127.0.0.1:1/"], line].concat());
+        assert_eq!(said.code, Some(2), "{line:?} {said:?}");
+        assert!(said.stderr.contains(expected), "{line:?} {said:?}");
+    }
+    fs::write(&file, "").unwrap();
+    let said = stage.run(&["wrk", "-s", script, "http://127.0.0.1:1/"]);
+    assert!(said.code == Some(3) && said.stderr.contains("unable to connect to 127.0.0.1:1"), "{said:?}");
+}
