@@ -4,13 +4,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler};
+use stampede_core::InsideRecord;
+use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler, recorded};
 
 /// As profilers take them, so that nothing that is done a hundred times a second is in step.
 const PER_SECOND: u32 = 199;
 
 pub(crate) struct Driven {
-    pub(crate) profile: StackProfile,
+    pub(crate) record: InsideRecord,
     pub(crate) counts: SampleCounts,
     /// What the sampler's thread ran, as a share of a processor.
     pub(crate) cost: f64,
@@ -55,7 +56,7 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     profile.weigh(sampler.time_spent());
     let cost = (ran() - ran_before).div_duration_f64(lasted);
     assert!(sampler.problems().is_empty(), "{:?}", sampler.problems());
-    Driven { profile, counts: sampler.counts(), cost, lasted }
+    Driven { record: recorded(&profile, Some(&sampler), &[]), counts: sampler.counts(), cost, lasted }
 }
 
 /// Time that this thread ran.
