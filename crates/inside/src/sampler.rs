@@ -45,7 +45,7 @@ pub struct SampleCounts {
     pub moved: u64,
     /// Threads that ended.
     pub ended: u64,
-    /// Threads that were not looked at, since there are more than [`StackSampler::MOST_AT_ONCE`]: others were in their place.
+    /// Threads that were not looked at, since there are more than are looked at in one instant: others were in their place.
     pub skipped: u64,
 }
 
@@ -74,6 +74,7 @@ pub struct StackSampler {
     spent: TimeSpent,
     /// How often threads that ended began to wait.
     waits: u64,
+    most_at_once: usize,
     turn: usize,
 }
 
@@ -161,6 +162,7 @@ impl StackSampler {
             counts: SampleCounts::default(),
             spent: TimeSpent::default(),
             waits: 0,
+            most_at_once: Self::MOST_AT_ONCE,
             turn: 0,
         }
     }
@@ -239,13 +241,20 @@ impl StackSampler {
         }
     }
 
-    /// Takes a sample of every thread.
+    /// From now on at most so many threads are looked at in one instant, in turns where there are more; never none, and never more
+    /// than [`MOST_AT_ONCE`](Self::MOST_AT_ONCE).
+    pub fn take_turns(&mut self, most_at_once: usize) {
+        self.most_at_once = most_at_once.clamp(1, Self::MOST_AT_ONCE);
+    }
+
+    /// Takes a sample of every thread, or of those whose turn it is.
     pub fn sample(&mut self, instant: Duration) -> Vec<StackSample> {
         let total: usize = self.processes.values().map(|watched| watched.threads.len()).sum();
-        let mut samples = Vec::with_capacity(total.min(Self::MOST_AT_ONCE));
-        let first = if total > Self::MOST_AT_ONCE { self.turn % total } else { 0 };
-        self.turn = (first + Self::MOST_AT_ONCE) % total.max(1);
-        self.counts.skipped += total.saturating_sub(Self::MOST_AT_ONCE) as u64;
+        let most = self.most_at_once;
+        let mut samples = Vec::with_capacity(total.min(most));
+        let first = if total > most { self.turn % total } else { 0 };
+        self.turn = (first + most) % total.max(1);
+        self.counts.skipped += total.saturating_sub(most) as u64;
         let mut index = 0;
         // What the sampler took a processor from is told by the sampler's own times, which are read when one may have been.
         let sampler: LazyCell<Option<Switches>> = LazyCell::new(Switches::own);
@@ -254,7 +263,7 @@ impl StackSampler {
             for (tid, thread) in &mut watched.threads {
                 let place = (index + total - first) % total;
                 index += 1;
-                if place >= Self::MOST_AT_ONCE {
+                if place >= most {
                     continue;
                 }
                 match thread.look(instant, &sampler, &watched.process, &mut watched.functions) {
@@ -400,31 +409,30 @@ impl WatchedThread {
             self.waits = self.files.switches().map(|switches| (switches.waits, switches.waits));
         }
         self.last = (instant, times);
-        let Some(activity) = self.files.activity() else { return Seen::Ended };
         // What waited and was not given a processor since still waits for the same, or was woken and has not run.
         if let Some((_, view, wait)) = self.waiting.as_ref().filter(|(then, ..)| *then == times) {
-            let state = match activity {
-                Activity::Runnable => ThreadState::Ready,
-                Activity::Call(..) | Activity::Kernel => ThreadState::Waiting(Arc::clone(wait)),
+            let state = match self.files.activity() {
+                None => return Seen::Ended,
+                Some(Activity::Runnable) => ThreadState::Ready,
+                Some(Activity::Call(..) | Activity::Kernel) => ThreadState::Waiting(Arc::clone(wait)),
             };
             return Seen::Sample(state, view.clone());
         }
         self.waiting = None;
-        let is_running = match activity {
-            Activity::Runnable => {
-                let Some(switches) = self.files.switches() else { return Seen::Ended };
-                switches.is_running(times, **sampler)
-            }
-            Activity::Call(..) | Activity::Kernel => false,
-        };
+        // The stack is read between two looks at the state: read after both, it would be that of a moment later, in which a thread that
+        // has begun to run is past its first functions, and one that ran already waits.
         let view = match self.reader.read(&process.memory, functions) {
             None => return Seen::Ended,
             Some(Err(Torn)) => return Seen::Torn,
             Some(Ok(view)) => view,
         };
+        let Some(activity) = self.files.activity() else { return Seen::Ended };
         let kernel = || self.files.kernel_function();
         let wait = match activity {
             Activity::Runnable => {
+                let Some(switches) = self.files.switches() else { return Seen::Ended };
+                // It has not left its processor since the first look.
+                let is_running = switches.is_running(times, **sampler);
                 return Seen::Sample(if is_running { ThreadState::Running } else { ThreadState::Ready }, view);
             }
             Activity::Kernel => PhpWait { call: None, kernel: kernel(), target: None },

@@ -22,6 +22,10 @@ use crate::{Outcome, destination, screen};
 
 /// How often it looks which processes and threads there are.
 const RENEWAL: Duration = Duration::from_secs(1);
+/// Timers of the asynchronous runtime end at whole milliseconds
+/// (<https://docs.rs/tokio/latest/tokio/time/fn.sleep.html>), and so does the scheduler's tick, with which what runs begins: instants
+/// that are in step with both meet some functions more often than others.
+const COARSE: Duration = Duration::from_millis(2);
 /// A program with this seed has the same instants again, which do no harm: they are in step with nothing.
 const SEED: u64 = 1;
 
@@ -105,9 +109,10 @@ async fn sample(sampler: &mut StackSampler, duration: Duration, rate: u32) -> Re
     let mut renewed = Duration::ZERO;
     for instant in JitteredInstants::new(SEED, rate).take_while(|instant| *instant < duration) {
         tokio::select! {
-            () = tokio::time::sleep_until((from + instant).into()) => {}
+            () = tokio::time::sleep_until((from + instant).checked_sub(COARSE).unwrap_or(from).into()) => {}
             () = signals.any() => break,
         }
+        std::thread::sleep(instant.saturating_sub(from.elapsed()));
         let now = from.elapsed();
         if now - renewed > RENEWAL {
             sampler.renew();

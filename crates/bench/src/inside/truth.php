@@ -69,21 +69,30 @@ function mariadb(\PDO $database): void
     $database->query('SELECT SLEEP(0.003)')->fetchAll();
 }
 
-/** What the scheduler counted of this thread, in nanoseconds; a short sleep makes it count until now. */
-function counted(): int
+/**
+ * The time that this thread neither ran nor was ready, in nanoseconds: a clock that stands still but for waits. A short sleep makes
+ * the scheduler count until now; a reading in which the thread had to stop is made again.
+ */
+function waiting(): int
 {
-    \usleep(1);
-    [$ran, $ready] = \explode(' ', \file_get_contents('/proc/thread-self/schedstat'));
+    \usleep(100);
+    do {
+        $from = \hrtime(true);
+        [$ran, $ready] = \explode(' ', \file_get_contents('/proc/thread-self/schedstat'));
+        $until = \hrtime(true);
+    } while ($until - $from > 200_000);
 
-    return \hrtime(true) - (int) $ran - (int) $ready;
+    return $until - (int) $ran - (int) $ready;
 }
 
 /** @param array<string, int> $waited */
 function note(array &$waited, string $name, callable $wait): void
 {
-    $from = counted();
+    $from = waiting();
     $wait();
-    $waited[$name] = counted() - $from;
+    $until = waiting();
+    // What a reading waits itself is not part of it.
+    $waited[$name] = 2 * $until - $from - waiting();
 }
 
 /** Does it all once. Each worker keeps its connections. */

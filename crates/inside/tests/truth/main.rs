@@ -10,11 +10,11 @@ mod servers;
 
 use std::io::Write as _;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stampede_analysis::InsideProfile;
 use stampede_core::{Estimate, InsideRecord, InsideState};
-use stampede_inside::{StackSampler, folded};
+use stampede_inside::{MOST_FRAMES, PhpStack, StackSampler, folded};
 
 use driven::{Driven, drive};
 use servers::{Server, command, is_there};
@@ -176,4 +176,104 @@ fn what_has_no_php_is_refused() {
     );
     let error = StackSampler::attach(&[pid]).map(drop).expect_err("it has ended");
     assert_eq!(error.to_string(), format!("cannot sample process {pid}: there is no such process"));
+}
+
+/// A process of PHP that runs this code; killed when it is dropped.
+struct Php(std::process::Child);
+
+impl Php {
+    fn start(mut program: std::process::Command, code: &str) -> Self {
+        Self(program.args(["-n", "-r", code]).stdout(Stdio::null()).spawn().expect("php is there"))
+    }
+}
+
+impl Drop for Php {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Samples until one holds what is waited for.
+#[track_caller]
+fn sampled_until(pid: u32, what: &str) -> PhpStack {
+    let patience = Instant::now();
+    let mut last = None;
+    while patience.elapsed() < Duration::from_secs(10) {
+        let Ok(mut sampler) = StackSampler::attach(&[pid]) else { continue };
+        last = sampler.sample(patience.elapsed()).pop().map(|sample| sample.stack);
+        if let Some(stack) = last.as_ref().filter(|stack| stack.to_string().contains(what)) {
+            return PhpStack::clone(stack);
+        }
+    }
+    panic!("no {what} in {last:?}");
+}
+
+#[test]
+fn a_stack_of_ten_thousand_frames_is_cut_and_strange_names_are_escaped() {
+    if skip("a_stack_of_ten_thousand_frames_is_cut_and_strange_names_are_escaped", "php") {
+        return;
+    }
+    const CODE: &str = "$name = 'caf' . chr(233);
+        eval(\"function $name(\\$n) { if (\\$n > 0) { $name(\\$n - 1); } else { sleep(100); } }\");
+        $name(10000);";
+    let php = Php::start(command("php"), CODE);
+    let stack = sampled_until(php.0.id(), "sleep");
+    assert!(stack.is_cut && stack.frames.len() == MOST_FRAMES, "{} frames", stack.frames.len());
+    assert_eq!(stack.frames[1].function.to_string(), "caf\\xe9");
+}
+
+#[test]
+fn php_in_a_user_namespace_of_its_own_is_read() {
+    let test = "php_in_a_user_namespace_of_its_own_is_read";
+    if skip(test, "php") || skip(test, "unshare") {
+        return;
+    }
+    let mut unshare = command("unshare");
+    unshare.args(["-U", "-r", "php"]);
+    let php = Php::start(unshare, "sleep(100);");
+    sampled_until(php.0.id(), "sleep");
+}
+
+#[test]
+fn threads_take_turns_and_those_left_out_are_counted() {
+    if skip("threads_take_turns_and_those_left_out_are_counted", "php") {
+        return;
+    }
+    let all = [(); 3].map(|()| Php::start(command("php"), "sleep(100);"));
+    let pids = all.each_ref().map(|php| php.0.id());
+    pids.iter().for_each(|pid| drop(sampled_until(*pid, "sleep")));
+    let mut sampler = StackSampler::attach(&pids).expect("they run PHP");
+    sampler.take_turns(1);
+    let mut seen: Vec<u32> = (0..6).flat_map(|second| sampler.sample(Duration::from_secs(second))).map(|it| it.pid).collect();
+    seen.sort_unstable();
+    let mut twice: Vec<u32> = pids.iter().flat_map(|pid| [*pid; 2]).collect();
+    twice.sort_unstable();
+    assert_eq!((seen, sampler.counts().skipped), (twice, 12));
+}
+
+#[test]
+fn php_without_the_names_of_its_globals_is_refused() {
+    if skip("php_without_the_names_of_its_globals_is_refused", "php") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("php");
+    let program = servers::path_of("php").expect("it is there");
+    let mut bytes = std::fs::read(program).expect("it can be read");
+    const NAME: &[u8] = b"\0executor_globals\0";
+    let places: Vec<usize> = (0..bytes.len() - NAME.len()).filter(|at| bytes[*at..].starts_with(NAME)).collect();
+    places.iter().for_each(|at| bytes[at + 1] = b'x');
+    std::fs::write(&copy, bytes).expect("a file");
+    std::fs::set_permissions(&copy, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its rights");
+    let php = Php::start(command(copy.to_str().expect("a path")), "sleep(100);");
+    let patience = Instant::now();
+    loop {
+        let error = StackSampler::attach(&[php.0.id()]).map(drop).expect_err("it has no names").to_string();
+        // Until it has been loaded, there is no PHP in it.
+        if error.ends_with("has no symbols (executor_globals); use a build that is not stripped") {
+            return;
+        }
+        assert!(patience.elapsed() < Duration::from_secs(10), "{error}");
+    }
 }
