@@ -76,6 +76,8 @@ pub struct StackSampler {
     waits: u64,
     most_at_once: usize,
     turn: usize,
+    /// When processes were looked for, and how many threads had ended then.
+    renewed: (Duration, u64),
 }
 
 /// Whose processes are sampled.
@@ -128,7 +130,7 @@ impl StackSampler {
     /// All of them in which, with what they started, there is no PHP that can be read.
     pub fn attach(pids: &[u32]) -> Result<Self, AttachErrors> {
         let mut sampler = Self::new(Roots::Processes(pids.to_vec()));
-        sampler.renew();
+        sampler.renew(Duration::ZERO);
         let mut errors = Vec::new();
         for pid in pids {
             let family = family(&[*pid]);
@@ -148,7 +150,7 @@ impl StackSampler {
     /// Begins to sample the processes of control groups, by their folders; there may be none yet, or none with PHP.
     pub fn of_groups(folders: Vec<PathBuf>) -> Self {
         let mut sampler = Self::new(Roots::Groups(folders));
-        sampler.renew();
+        sampler.renew(Duration::ZERO);
         sampler
     }
 
@@ -164,11 +166,12 @@ impl StackSampler {
             waits: 0,
             most_at_once: Self::MOST_AT_ONCE,
             turn: 0,
+            renewed: (Duration::ZERO, 0),
         }
     }
 
-    /// Looks again which processes there are, and which threads of them run PHP: to be called about once a second.
-    pub fn renew(&mut self) {
+    /// Looks again which processes there are, and which threads of them run PHP: to be called where it is [due](Self::is_due).
+    pub fn renew(&mut self, now: Duration) {
         let family = match &self.roots {
             Roots::Processes(pids) => family(pids),
             Roots::Groups(folders) => folders.iter().flat_map(|folder| members(folder)).collect(),
@@ -231,6 +234,15 @@ impl StackSampler {
                 }
             }
         }
+        self.renewed = (now, self.counts.ended);
+    }
+
+    /// Whether it is time to look again: once a second, and soon after a thread ended, in whose place there may be another one.
+    pub fn is_due(&self, now: Duration) -> bool {
+        const RENEWAL: Duration = Duration::from_secs(1);
+        const SOON: Duration = Duration::from_millis(100);
+        let (renewed, ended) = self.renewed;
+        now.saturating_sub(renewed) > if self.counts.ended > ended { SOON } else { RENEWAL }
     }
 
     fn forget(&mut self, pid: u32) {
@@ -350,6 +362,9 @@ impl StackSampler {
     }
 }
 
+/// How often a stack is read until it fits together.
+const ATTEMPTS: u32 = 3;
+
 enum Seen {
     Sample(ThreadState, ThreadView),
     Torn,
@@ -421,10 +436,16 @@ impl WatchedThread {
         self.waiting = None;
         // The stack is read between two looks at the state: read after both, it would be that of a moment later, in which a thread that
         // has begun to run is past its first functions, and one that ran already waits.
-        let view = match self.reader.read(&process.memory, functions) {
-            None => return Seen::Ended,
-            Some(Err(Torn)) => return Seen::Torn,
-            Some(Ok(view)) => view,
+        let mut attempts = 0;
+        let view = loop {
+            attempts += 1;
+            match self.reader.read(&process.memory, functions) {
+                None => return Seen::Ended,
+                Some(Ok(view)) => break view,
+                // What calls much is torn more often: left out at once, it would count less than it ran.
+                Some(Err(Torn)) if attempts < ATTEMPTS => {}
+                Some(Err(Torn)) => return Seen::Torn,
+            }
         };
         let Some(activity) = self.files.activity() else { return Seen::Ended };
         let kernel = || self.files.kernel_function();

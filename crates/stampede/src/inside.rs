@@ -20,8 +20,6 @@ use crate::open_files::raise_open_files;
 use crate::signals::Signals;
 use crate::{Outcome, destination, screen};
 
-/// How often it looks which processes and threads there are.
-const RENEWAL: Duration = Duration::from_secs(1);
 /// Timers of the asynchronous runtime end at whole milliseconds
 /// (<https://docs.rs/tokio/latest/tokio/time/fn.sleep.html>), and so does the scheduler's tick, with which what runs begins: instants
 /// that are in step with both meet some functions more often than others.
@@ -106,7 +104,6 @@ async fn sample(sampler: &mut StackSampler, duration: Duration, rate: u32) -> Re
     let mut profile = StackProfile::default();
     let mut processes = sampler.processes();
     let (from, ran_before) = (Instant::now(), ran());
-    let mut renewed = Duration::ZERO;
     for instant in JitteredInstants::new(SEED, rate).take_while(|instant| *instant < duration) {
         tokio::select! {
             () = tokio::time::sleep_until((from + instant).checked_sub(COARSE).unwrap_or(from).into()) => {}
@@ -114,9 +111,8 @@ async fn sample(sampler: &mut StackSampler, duration: Duration, rate: u32) -> Re
         }
         std::thread::sleep(instant.saturating_sub(from.elapsed()));
         let now = from.elapsed();
-        if now - renewed > RENEWAL {
-            sampler.renew();
-            renewed = now;
+        if sampler.is_due(now) {
+            sampler.renew(now);
             if sampler.processes().is_empty() {
                 break;
             }

@@ -16,8 +16,6 @@ use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler
 use stampede_priority::{Precedence, ThreadRole};
 use stampede_seam::{InsideTargets, SampleTargets};
 
-/// How often it looks which processes and threads there are.
-const RENEWAL: Duration = Duration::from_secs(1);
 /// The same instants in each window do no harm: they are in step with nothing.
 const SEED: u64 = 1;
 /// Of whole seconds.
@@ -110,9 +108,8 @@ impl Watched {
         };
         let mut is_cut = is_over(window.start);
         let ran_before = thread_time();
-        sampler.renew();
+        sampler.renew(Duration::ZERO);
         sampler.take_turns(affordable(budget, per_second, 0, Duration::ZERO));
-        let mut renewed = Duration::ZERO;
         for instant in JitteredInstants::new(SEED, per_second).take_while(|instant| *instant < length) {
             if rests && !InsideTargets::is_sampled(instant.as_secs()) {
                 continue;
@@ -122,13 +119,12 @@ impl Watched {
                 break;
             }
             let now = window.start.elapsed();
-            if now.saturating_sub(renewed) > RENEWAL {
+            if sampler.is_due(now) {
                 sampler.count(now);
-                sampler.renew();
+                sampler.renew(now);
                 let SampleCounts { taken, torn, moved, .. } = sampler.counts();
                 let cpu = thread_time().saturating_sub(ran_before);
                 sampler.take_turns(affordable(budget, per_second, taken + torn + moved, cpu));
-                renewed = now;
             }
             sampler.sample(now).iter().for_each(|sample| profile.add(sample));
         }

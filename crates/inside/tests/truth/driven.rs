@@ -36,7 +36,6 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     let _ = stampede_priority::go_first();
     let mut profile = StackProfile::default();
     let (from, ran_before) = (Instant::now(), ran());
-    let mut renewed = Duration::ZERO;
     for instant in JitteredInstants::new(1, PER_SECOND) {
         // The instants are the test.
         thread::sleep(instant.saturating_sub(from.elapsed()));
@@ -44,9 +43,8 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
             break;
         }
         let now = from.elapsed();
-        if now - renewed > Duration::from_millis(500) {
-            sampler.renew();
-            renewed = now;
+        if sampler.is_due(now) {
+            sampler.renew(now);
         }
         for sample in sampler.sample(from.elapsed()) {
             profile.add(&sample);
