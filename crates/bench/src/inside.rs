@@ -307,15 +307,9 @@ fn shares(folded: &str, samples: u64, waited: &[BTreeMap<String, f64>]) -> Vec<S
     let folded = Folded::of(folded);
     let each = samples as f64 / folded.sum(|_| true);
     let share = |name: &str, truth: f64, part: f64, all: f64| {
-        let (found, count) = (part / all, all * each);
-        // With one sample more of each kind: none of few is not certain.
-        let steadied = (found * count + 1.0) / (count + 2.0);
-        Share {
-            name: name.to_owned(),
-            truth,
-            found,
-            standard_error: (steadied * (1.0 - steadied) / (count + 2.0)).sqrt(),
-        }
+        // That of so many samples if the truth is true.
+        let standard_error = (truth * (1.0 - truth) / (all * each)).sqrt();
+        Share { name: name.to_owned(), truth, found: part / all, standard_error }
     };
     let ran = |names: &[&str]| names.last() == Some(&"[running]");
     let is_called = |names: &[&str]| ran(names) && names.contains(&CALLER);
