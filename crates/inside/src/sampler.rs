@@ -434,8 +434,10 @@ impl WatchedThread {
             return Seen::Sample(state, view.clone());
         }
         self.waiting = None;
-        // The stack is read between two looks at the state: read after both, it would be that of a moment later, in which a thread that
-        // has begun to run is past its first functions, and one that ran already waits.
+        // Whether it runs is looked at just before the stack is read, and what its processor's count says later does not matter: looked at
+        // long before or after, what ran first or last of a turn would be met less often than it ran.
+        let Some(switches) = self.files.switches() else { return Seen::Ended };
+        let Some(times) = self.files.times() else { return Seen::Ended };
         let mut attempts = 0;
         let view = loop {
             attempts += 1;
@@ -447,15 +449,13 @@ impl WatchedThread {
                 Some(Err(Torn)) => return Seen::Torn,
             }
         };
+        if switches.is_running(times, **sampler) {
+            return Seen::Sample(ThreadState::Running, view);
+        }
         let Some(activity) = self.files.activity() else { return Seen::Ended };
         let kernel = || self.files.kernel_function();
         let wait = match activity {
-            Activity::Runnable => {
-                let Some(switches) = self.files.switches() else { return Seen::Ended };
-                // It has not left its processor since the first look.
-                let is_running = switches.is_running(times, **sampler);
-                return Seen::Sample(if is_running { ThreadState::Running } else { ThreadState::Ready }, view);
-            }
+            Activity::Runnable => return Seen::Sample(ThreadState::Ready, view),
             Activity::Kernel => PhpWait { call: None, kernel: kernel(), target: None },
             Activity::Call(number, arguments) => explain(process.pid, &process.memory, number, arguments, kernel()),
         };

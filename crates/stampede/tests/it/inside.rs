@@ -89,11 +89,11 @@ const FAULTS: &[Fault] = &[
 
 /// Applications with nothing to name, each on a runtime that suits it: workload and flags.
 const HEALTHY: &[&[&str]] = &[
-    &["hello", "--runtimes", "nginx-fpm", "--app", "php"],
-    &["hello", "--runtimes", "php-cli-server", "--app", "php"],
-    &["markdown", "--runtimes", "apache-mod-php", "--app", "php"],
+    &["hello", "--runtimes", "nginx-fpm"],
+    &["hello", "--runtimes", "php-cli-server"],
+    &["markdown", "--runtimes", "apache-mod-php"],
     &["mix", "--runtimes", "nginx-fpm"],
-    &["hello", "--runtimes", "swoole", "--app", "php"],
+    &["hello", "--runtimes", "swoole"],
     &["hello", "--runtimes", "frankenphp", "--app", "symfony"],
     &["markdown", "--runtimes", "swoole", "--app", "symfony"],
     &["fragments", "--runtimes", "frankenphp"],
