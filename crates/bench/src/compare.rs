@@ -73,7 +73,8 @@ impl Compare {
     pub(crate) fn text(&self, arguments: &[&str]) -> Result<String, CompareError> {
         let mut command = Command::new(&self.program);
         command.args(arguments).arg("--store").arg(self.folder.path().join("studies.db"));
-        let output = command.output().map_err(|source| CompareError::Start { program: self.program.clone(), source })?;
+        let output =
+            command.output().map_err(|source| CompareError::Start { program: self.program.clone(), source })?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -96,7 +97,10 @@ impl Compare {
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
-        let (path, place) = { let entry = entry?; (entry.path(), to.join(entry.file_name())) };
+        let (path, place) = {
+            let entry = entry?;
+            (entry.path(), to.join(entry.file_name()))
+        };
         if path.is_dir() { copy(&path, &place)? } else { fs::copy(&path, &place).map(drop)? }
     }
     Ok(())

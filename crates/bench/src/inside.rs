@@ -73,10 +73,7 @@ const SERVERS: [Server; 9] = [
     server("apache-mod-php", "MaxRequestWorkers"),
     server("php-cli-server", "PHP_CLI_SERVER_WORKERS"),
     server("uwsgi-php", "processes"),
-    Server {
-        package: Some("spiral/roadrunner-http"),
-        ..server("roadrunner", "http.pool.num_workers")
-    },
+    Server { package: Some("spiral/roadrunner-http"), ..server("roadrunner", "http.pool.num_workers") },
     server("swoole", "worker_num"),
     Server { package: Some("workerman/workerman"), ..server("workerman", "count") },
     Server { mode: Some("classic"), lacks_postgres: true, ..server("frankenphp", "num_threads") },
@@ -269,9 +266,9 @@ fn put_application(compare: &Compare, server: &Server, vendors: &[PathBuf]) -> R
 
 fn plan(Server { runtime, mode, workers, package, lacks_postgres }: &Server, cpus: &str, notes: &Path) -> String {
     let is_kept = package.is_some() || *runtime == "swoole" || *mode == Some("worker");
-    let kind = if is_kept { "kind: psr-15-handler, handler: handler.php" } else { "kind: front-controller, index: index.php" };
-    let (postgres, driver) =
-        if *lacks_postgres { ("", "") } else { ("postgres: {}, ", ", pdo_pgsql") };
+    let kind =
+        if is_kept { "kind: psr-15-handler, handler: handler.php" } else { "kind: front-controller, index: index.php" };
+    let (postgres, driver) = if *lacks_postgres { ("", "") } else { ("postgres: {}, ", ", pdo_pgsql") };
     let mode = mode.map_or_else(String::new, |mode| format!("mode: {mode}, "));
     let count = if *runtime == "php-cli-server" { WORKERS - 1 } else { WORKERS };
     format!(
@@ -315,11 +312,13 @@ fn shares(folded: &str, samples: u64, waited: &[BTreeMap<String, f64>]) -> Vec<S
     let is_called = |names: &[&str]| ran(names) && names.contains(&CALLER);
     let all = folded.sum(is_called);
     let loops = LOOPS.iter().map(|(name, truth)| {
-        let part = folded.sum(|names| is_called(names) && names.iter().rev().nth(1).is_some_and(|leaf| leaf.contains(name)));
+        let part =
+            folded.sum(|names| is_called(names) && names.iter().rev().nth(1).is_some_and(|leaf| leaf.contains(name)));
         share(name, *truth, part, all)
     });
     let is_wait = |names: &[&str], name: &str| {
-        names.last().is_some_and(|state| state.starts_with("[waiting")) && names.contains(&format!("Truth\\{name}").as_str())
+        names.last().is_some_and(|state| state.starts_with("[waiting"))
+            && names.contains(&format!("Truth\\{name}").as_str())
     };
     let noted = |name: &str| waited.iter().filter_map(|waited| waited.get(name)).sum::<f64>();
     let waits: Vec<&str> = WAITS.into_iter().filter(|name| noted(name) > 0.0).collect();
@@ -327,7 +326,8 @@ fn shares(folded: &str, samples: u64, waited: &[BTreeMap<String, f64>]) -> Vec<S
         waits.iter().map(|name| noted(name)).sum::<f64>(),
         waits.iter().map(|name| folded.sum(|names| is_wait(names, name))).sum::<f64>(),
     );
-    let waits = waits.iter().map(|name| share(name, noted(name) / truth, folded.sum(|names| is_wait(names, name)), all));
+    let waits =
+        waits.iter().map(|name| share(name, noted(name) / truth, folded.sum(|names| is_wait(names, name)), all));
     loops.chain(waits).collect()
 }
 
@@ -352,7 +352,21 @@ fn document(ran: &[Ran]) -> String {
     ));
     let right = kept.iter().filter(|ran| ran.is_right()).count();
     section.paragraph(&format!("Found in {right} of {} runs.", kept.len()));
-    let head = ["server", "CPUs", "6", "3", "1", "sleep", "lock", "PostgreSQL", "MariaDB", "samples", "torn %", "sampler %", "found"];
+    let head = [
+        "server",
+        "CPUs",
+        "6",
+        "3",
+        "1",
+        "sleep",
+        "lock",
+        "PostgreSQL",
+        "MariaDB",
+        "samples",
+        "torn %",
+        "sampler %",
+        "found",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for ran in kept {
         let name = format!("{}{}", ran.runtime, ran.mode.as_ref().map_or_else(String::new, |mode| format!(" {mode}")));

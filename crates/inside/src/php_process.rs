@@ -284,7 +284,8 @@ mod tests {
         let inode = fs::metadata(&path).expect("it is there").ino();
         for rights in ["r--p", "r-xp"] {
             let mappings = maps::parse(&format!("400000-480000 {rights} 00000000 fe:00 {inode} {}\n", path.display()));
-            let problem = PhpObjects::default().php_of(std::process::id(), &mappings).map(drop).expect_err("it is foreign");
+            let problem =
+                PhpObjects::default().php_of(std::process::id(), &mappings).map(drop).expect_err("it is foreign");
             assert_eq!(problem.to_string(), format!("{} is for another kind of processor", path.display()));
         }
     }
@@ -292,7 +293,8 @@ mod tests {
     #[test]
     fn a_refusal_names_what_forbids_it() {
         const ALL: &str = "         0          0 4294967295\n";
-        let status = |user: u32, rights: &str| format!("Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\nCapEff:\t{rights}\n");
+        let status =
+            |user: u32, rights: &str| format!("Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\nCapEff:\t{rights}\n");
         let (root, docker, user) =
             (status(0, "000001ffffffffff"), status(0, "00000000a80425fb"), status(1000, "0000000000000000"));
         for (users, status, yama, expected) in [

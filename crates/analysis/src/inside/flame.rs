@@ -135,9 +135,24 @@ mod tests {
         for (frames, first) in [
             (&["@/app/public/index.php", "a@/app/a.php"][..], Some("a")),
             (&["@/run/php/router.php", "@/app/public/index.php", "a@/app/a.php"], Some("a")),
-            (&["@/app/worker.php", "frankenphp_handle_request", "{closure}@/app/worker.php", "a@/app/a.php"], Some("a")),
-            (&["@/app/public/index.php", "App::handleRequest@/app/vendor/a.php", KERNEL, "a@/app/a.php"], Some("Illuminate\\Foundation\\Http\\Kernel::handle")),
-            (&["@/app/worker.php", "frankenphp_handle_request", "{closure}@/app/worker.php", "Octane::handle@/app/vendor/o.php", KERNEL], Some("Illuminate\\Foundation\\Http\\Kernel::handle")),
+            (
+                &["@/app/worker.php", "frankenphp_handle_request", "{closure}@/app/worker.php", "a@/app/a.php"],
+                Some("a"),
+            ),
+            (
+                &["@/app/public/index.php", "App::handleRequest@/app/vendor/a.php", KERNEL, "a@/app/a.php"],
+                Some("Illuminate\\Foundation\\Http\\Kernel::handle"),
+            ),
+            (
+                &[
+                    "@/app/worker.php",
+                    "frankenphp_handle_request",
+                    "{closure}@/app/worker.php",
+                    "Octane::handle@/app/vendor/o.php",
+                    KERNEL,
+                ],
+                Some("Illuminate\\Foundation\\Http\\Kernel::handle"),
+            ),
             (&["@/app/public/index.php"], None),
         ] {
             let functions: Vec<InsideFunction> = frames.iter().map(|text| function(text)).collect();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    PhpFrame, PhpFunction, PhpStack, PhpWait, StackProfile, StackSample, ThreadState, TimeSpent, WaitTarget, folded, recorded,
+    PhpFrame, PhpFunction, PhpStack, PhpWait, StackProfile, StackSample, ThreadState, TimeSpent, WaitTarget, folded,
+    recorded,
 };
 
 fn function(class: Option<&str>, name: Option<&str>, file: Option<&str>, first_line: u32) -> PhpFrame {

@@ -245,7 +245,8 @@ fn threads_take_turns_and_those_left_out_are_counted() {
     pids.iter().for_each(|pid| drop(sampled_until(*pid, "sleep")));
     let mut sampler = StackSampler::attach(&pids).expect("they run PHP");
     sampler.take_turns(1);
-    let mut seen: Vec<u32> = (0..6).flat_map(|second| sampler.sample(Duration::from_secs(second))).map(|it| it.pid).collect();
+    let mut seen: Vec<u32> =
+        (0..6).flat_map(|second| sampler.sample(Duration::from_secs(second))).map(|it| it.pid).collect();
     seen.sort_unstable();
     let mut twice: Vec<u32> = pids.iter().flat_map(|pid| [*pid; 2]).collect();
     twice.sort_unstable();

@@ -38,7 +38,11 @@ impl ProcessesView<'_> {
     pub fn terminal(&self, width: usize, color: bool) -> String {
         let profile = InsideProfile::of_processes(self.record);
         let mut blocks = self.head(&profile);
-        blocks.extend([Block::Caption("Time of PHP's threads".to_owned()), Block::Table(self.states(&profile)), Block::Gap]);
+        blocks.extend([
+            Block::Caption("Time of PHP's threads".to_owned()),
+            Block::Table(self.states(&profile)),
+            Block::Gap,
+        ]);
         blocks.extend(tables(&profile));
         blocks.push(Block::Legend(
             "Samples of PHP's stacks, weighted by the scheduler's counters; \u{b1} is half of a 95 % interval by the number of samples."
@@ -48,7 +52,8 @@ impl ProcessesView<'_> {
     }
 
     fn head(&self, profile: &InsideProfile) -> Vec<Block> {
-        let counted = |count: usize, noun: &str, plural: &str| format!("{count} {}", if count == 1 { noun } else { plural });
+        let counted =
+            |count: usize, noun: &str, plural: &str| format!("{count} {}", if count == 1 { noun } else { plural });
         let mut blocks: Vec<Block> = Vec::new();
         for SampledPhp { version, processes, threads } in self.php {
             let (processes, threads) =
@@ -65,9 +70,8 @@ impl ProcessesView<'_> {
         )));
         blocks.push(Block::Paragraph(format!("the sampler used {:.1} % of a processor", profile.sampler_cpu * 100.0)));
         if skipped > 0 {
-            blocks.push(Block::Paragraph(
-                "There are more threads than are sampled at once: they took turns.".to_owned(),
-            ));
+            blocks
+                .push(Block::Paragraph("There are more threads than are sampled at once: they took turns.".to_owned()));
         }
         blocks
     }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use stampede_core::{InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideTimes, InsideWait};
+use stampede_core::{
+    InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideTimes, InsideWait,
+};
 use stampede_report::{ProcessesView, SampledPhp};
 
 /// `Class::name@file`, or `name` of PHP's own; a file alone after `@`.

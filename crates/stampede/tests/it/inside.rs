@@ -138,8 +138,11 @@ impl Fault {
 /// A study of one round, sampled inside.
 fn study(stage: &Stage, args: &[&str]) -> Value {
     let said = stage.run(
-        &[args, &["--inside", "--duration", "2s", "--warm-up", "500ms", "--rounds", "1", "--no-yard-stick", "--json", "-"]]
-            .concat(),
+        &[
+            args,
+            &["--inside", "--duration", "2s", "--warm-up", "500ms", "--rounds", "1", "--no-yard-stick", "--json", "-"],
+        ]
+        .concat(),
     );
     serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {}", said.stderr))
 }
@@ -147,7 +150,8 @@ fn study(stage: &Stage, args: &[&str]) -> Value {
 /// What `stampede why` says of the one case of the latest study.
 fn why(stage: &Stage, study: &Value, workload: &str) -> Value {
     let id = study["id"].as_str().unwrap();
-    let said = stage.run(&["why", "--study", id, "--from", workload, "--duration", "1s", "--rounds", "3", "--json", "-"]);
+    let said =
+        stage.run(&["why", "--study", id, "--from", workload, "--duration", "1s", "--rounds", "3", "--json", "-"]);
     stage.assert_nothing_left();
     serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{workload}: {error}: {}", said.stderr))
 }
