@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings fuzz static dist dist-test msrv
+.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings bench-inside fuzz static dist dist-test msrv
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -53,6 +53,9 @@ help:
 	@echo "             RINHA=DIR names a copy of workloads/rinha with Laravel Octane in its vendor folder"
 	@echo "make bench-findings"
 	@echo "             how often the first bottleneck that is named is the right one, into docs/bench-findings.md"
+	@echo "make bench-inside"
+	@echo "             whether samples of PHP's stacks find shares that are known, into docs/bench-inside.md;"
+	@echo "             BENCH='--vendors DIR' names a folder that has RoadRunner's or Workerman's packages"
 	@echo "make static  one file that needs no library of the machine, in target/static (docs/static-program.md)"
 	@echo "make dist    what a release consists of, in target/packages (docs/releases.md)"
 	@echo "make dist-test"
@@ -220,6 +223,12 @@ bench-findings:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede --package stampede-bench
 	target/release/stampede-bench findings $(BENCH)
+
+bench-inside:
+	@scripts/packages.sh findings
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench inside $(BENCH)
 
 fuzz:
 	@scripts/rust.sh

@@ -1,7 +1,7 @@
 //! Where PHP's time went in the trials of a case, by samples of its stacks.
 //!
 //! Samples divide the time that the scheduler counted; the trials are the replicates: shares and times are found in each trial,
-//! and their intervals follow from how trials differ.
+//! and their intervals follow from how trials differ. Processes that were sampled once have intervals by the number of their samples.
 
 mod flame;
 mod time_part;
@@ -21,9 +21,23 @@ use crate::record::Record;
 /// Functions and waits that are shown of each kind.
 const MOST_ROWS: usize = 12;
 
+/// The standard normal quantile of 95 % intervals.
+const NORMAL_95: f64 = 1.96;
+
+/// What was sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InsideSubject {
+    /// Trials under a load. Times are those of a request, in the mean over trials.
+    Requests,
+    /// Processes, for once. Times are all that was spent.
+    Processes,
+}
+
 /// Where PHP's time went.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsideProfile {
+    /// What was sampled.
+    pub subject: InsideSubject,
     /// The time of a request by parts, those without any left out.
     pub parts: Vec<PartTime>,
     /// Functions that ran the longest, with what they call.
@@ -86,6 +100,8 @@ pub struct WaitTime {
 /// The stacks of a trial, and what a sample of each state stands for.
 pub(crate) struct Weighed<'a> {
     pub(crate) record: &'a InsideRecord,
+    /// Samples of threads that ran, were ready and waited.
+    seen: [u64; 3],
     /// Seconds that a sample of a thread that ran, was ready and waited stands for.
     weights: [f64; 3],
     /// Right answers of the window.
@@ -95,15 +111,18 @@ pub(crate) struct Weighed<'a> {
 impl<'a> Weighed<'a> {
     fn of(measured: &'a Measurement) -> Option<Self> {
         let record = measured.sampling.as_ref()?.inside.as_deref()?;
+        Self::new(record, measured.requests.ok as f64)
+    }
+
+    /// None without a sample.
+    fn new(record: &'a InsideRecord, requests: f64) -> Option<Self> {
         let mut seen = [0_u64; 3];
         for stack in &record.stacks {
             seen[kind(stack)] += stack.samples;
         }
         let times = [record.spent.running, record.spent.ready, record.spent.waiting];
-        let weight = |kind: usize| times[kind].as_secs_f64() / (seen[kind].max(1) as f64);
-        let weighed =
-            Self { record, weights: [weight(0), weight(1), weight(2)], requests: measured.requests.ok as f64 };
-        (seen.iter().sum::<u64>() > 0).then_some(weighed)
+        let weights = [0, 1, 2].map(|kind| times[kind].as_secs_f64() / (seen[kind].max(1) as f64));
+        (seen.iter().sum::<u64>() > 0).then_some(Self { record, seen, weights, requests })
     }
 
     /// All of a case's measured trials that were sampled, and answered something.
@@ -146,33 +165,74 @@ impl InsideProfile {
     /// Of a case whose trials were sampled.
     pub(crate) fn of(case: &Record<'_>) -> Option<Self> {
         let trials = Weighed::all(case);
-        let problems: BTreeSet<&String> = inside_records(case).flat_map(|(_, record)| &record.problems).collect();
-        if trials.is_empty() && problems.is_empty() {
-            return None;
+        let records: Vec<&InsideRecord> = inside_records(case).map(|(_, record)| record).collect();
+        let profile = Self::new(InsideSubject::Requests, &trials, &records);
+        let is_there = !trials.is_empty() || !profile.problems.is_empty();
+        is_there.then(|| Self { beside_php: beside_php(case), price: price(case), ..profile })
+    }
+
+    /// Of processes that were sampled once.
+    pub fn of_processes(record: &InsideRecord) -> Self {
+        // Times are those of a request: here all of them together are one.
+        let trial = Weighed::new(record, 1.0);
+        let mut profile = Self::new(InsideSubject::Processes, trial.as_slice(), &[record]);
+        if let Some(trial) = &trial {
+            profile.bound_by_samples(trial);
         }
-        let effort = |of: fn(&InsideRecord) -> f64| inside_records(case).map(|(_, record)| of(record)).sum::<f64>();
+        profile
+    }
+
+    fn new(subject: InsideSubject, trials: &[Weighed<'_>], records: &[&InsideRecord]) -> Self {
+        let problems: BTreeSet<&String> = records.iter().flat_map(|record| &record.problems).collect();
+        let effort = |of: fn(&InsideRecord) -> f64| records.iter().map(|record| of(record)).sum::<f64>();
         let sampled = effort(|record| record.sampled.iter().map(|part| (part.end - part.start).as_secs_f64()).sum());
         let taken = effort(|record| record.effort.taken as f64);
         let torn = effort(|record| record.effort.torn as f64);
-        Some(Self {
-            parts: parts(&trials),
-            functions: functions(&trials),
-            waits: waits(&trials),
-            requests: requests(&trials),
-            ready_us: estimate(
-                trials
-                    .iter()
-                    .map(|trial| each_us(trial, trial.sum(|stack| kind(stack) == 1 && !stack.frames.is_empty()))),
-            ),
-            beside_php: beside_php(case),
-            price: price(case),
+        let ready = |trial: &Weighed<'_>| trial.sum(|stack| kind(stack) == 1 && !stack.frames.is_empty());
+        Self {
+            subject,
+            parts: parts(trials),
+            functions: functions(trials),
+            waits: waits(trials),
+            requests: requests(trials),
+            ready_us: estimate(trials.iter().map(|trial| each_us(trial, ready(trial)))),
+            beside_php: None,
+            price: None,
             sampler_cpu: ratio(effort(|record| record.effort.cpu.as_secs_f64()), sampled).unwrap_or_default(),
             samples: taken as u64,
             torn_share: ratio(torn, taken + torn).unwrap_or_default(),
-            flame: FlameTree::of(&trials),
+            flame: FlameTree::of(trials),
             problems: problems.into_iter().cloned().collect(),
-        })
+        }
     }
+
+    /// Gives each figure the interval that follows from the number of samples.
+    fn bound_by_samples(&mut self, trial: &Weighed<'_>) {
+        let [running, ready, waiting] =
+            [0, 1, 2].map(|kind| (each_us(trial, trial.weights[kind]) * trial.seen[kind] as f64, trial.seen[kind]));
+        let share = (1.0, running.1);
+        for PartTime { part: _, share: of, running_us, waiting_us } in &mut self.parts {
+            bound(of, share);
+            bound(running_us, running);
+            bound(waiting_us, waiting);
+        }
+        for FunctionTime { function: _, own, total } in &mut self.functions {
+            bound(own, share);
+            bound(total, share);
+        }
+        self.waits.iter_mut().for_each(|wait| bound(&mut wait.us, waiting));
+        self.requests.iter_mut().for_each(|(_, of)| bound(of, share));
+        bound(&mut self.ready_us, ready);
+    }
+}
+
+/// The interval of a part of a whole by so many samples: binomial, with one sample more of each kind so that none of few is not certain
+/// (Agresti and Coull, "Approximate is better than exact", The American Statistician 52(2), 1998).
+fn bound(part: &mut Estimate, (whole, samples): (f64, u64)) {
+    let samples = samples as f64;
+    let steadied = (ratio(part.value, whole).unwrap_or_default() * samples + 1.0) / (samples + 2.0);
+    let half = NORMAL_95 * (steadied * (1.0 - steadied) / (samples + 2.0)).max(0.0).sqrt() * whole;
+    *part = Estimate { low: Some(part.value - half), high: Some(part.value + half), ..*part };
 }
 
 /// The measured windows of a case that were sampled inside.

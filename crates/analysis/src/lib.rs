@@ -32,7 +32,7 @@ pub use capacity::{
     CONFIRMATION, Capacity, CapacityStep, CurvePoint, Found, MOST_PROBES, ProbeEnd, ProbeSummary, ProbeWatch, capacity,
     capacity_step, least_capacity_time,
 };
-pub use inside::{FlameNode, FlameTree, FunctionTime, InsideProfile, PartTime, TimePart, WaitTime};
+pub use inside::{FlameNode, FlameTree, FunctionTime, InsideProfile, InsideSubject, PartTime, TimePart, WaitTime};
 pub use metric::{Better, METRICS, Metric, PER_VCPU_SECOND, Unit, metric, percentile, primary};
 pub use nested::TurnScatter;
 pub use open_part::{OpenPartAnalysis, OpenRates, open_load};
@@ -41,7 +41,7 @@ pub use replication::{
     Cause, CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun,
     check, replicate,
 };
-pub use rules::{Bottleneck, taken_by_others};
+pub use rules::{Bottleneck, SEEN_INSIDE, taken_by_others};
 pub use stampede_stats::{NestedVariances, UslFit, Variance, median};
 pub use tune::{
     FIRST, Knob, LAST, LadderStep, Move, Point, Proposal, RaceScores, Reached, Room, Search, Shortfall, Space, Tried,

@@ -36,6 +36,7 @@ use std::cmp::Reverse;
 use stampede_core::{Finding, Series, Severity};
 
 pub(crate) use self::builds::PHP_BUILDS_DIFFER;
+pub use self::inside::SEEN_INSIDE;
 use crate::metric::{cpu_seconds_per_request, ratio};
 use crate::record::Record;
 
@@ -199,7 +200,7 @@ pub struct Bottleneck {
 impl Bottleneck {
     /// Whether it was seen in PHP's stacks, which shows what a request's time goes to without a change of any limit.
     pub fn is_seen_inside(&self) -> bool {
-        inside::NAMED.contains(&self.finding.as_str())
+        inside::SEEN_INSIDE.contains(&self.finding.as_str())
     }
 }
 

@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use crate::blocks::Blocks;
 use crate::capacity::Capacities;
 use crate::findings::Provocation;
+use crate::inside::Truths;
 use crate::proof::Proof;
 use crate::published::Published;
 use crate::real::Real;
@@ -61,6 +62,8 @@ pub(crate) enum Task {
     Blocks(Blocks),
     /// How often the first bottleneck that is named is the right one, of faults that are provoked
     Findings(Provocation),
+    /// Whether samples of PHP's stacks find shares that are known
+    Inside(Truths),
     /// The neighbour that works in bursts, started by this program itself
     #[command(hide = true)]
     Disturb { seed: u64 },

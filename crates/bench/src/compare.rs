@@ -1,8 +1,8 @@
 //! `stampede compare` as these benchmarks run it, a plan in a folder of its own and the study as JSON; and other commands beside it.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -34,6 +34,13 @@ impl Compare {
         folder.and_then(|()| fs::write(&path, text)).map_err(CompareError::Prepare)
     }
 
+    /// Puts a copy of a folder into the application's in place of what is there; with none, nothing is there afterwards.
+    pub(crate) fn copy(&self, folder: Option<&Path>, name: &str) -> Result<(), CompareError> {
+        let place = self.folder.path().join(APP).join(name);
+        let removed = if place.exists() { fs::remove_dir_all(&place) } else { Ok(()) };
+        removed.and_then(|()| folder.map_or(Ok(()), |folder| copy(folder, &place))).map_err(CompareError::Prepare)
+    }
+
     /// Writes a plan in place of the last one. Returns its path.
     pub(crate) fn plan(&self, text: &str) -> Result<String, CompareError> {
         let path = self.folder.path().join("stampede.yaml");
@@ -62,12 +69,41 @@ impl Compare {
         })
     }
 
+    /// Runs any of its commands with the store of this folder: the text that it prints.
+    pub(crate) fn text(&self, arguments: &[&str]) -> Result<String, CompareError> {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).arg("--store").arg(self.folder.path().join("studies.db"));
+        let output =
+            command.output().map_err(|source| CompareError::Start { program: self.program.clone(), source })?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(CompareError::Study {
+            command: arguments.first().copied().unwrap_or_default().to_owned(),
+            status: output.status.to_string(),
+            told: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        })
+    }
+
     /// What the program says of its version.
     pub(crate) fn version(&self) -> Result<String, CompareError> {
         let start = |source| CompareError::Start { program: self.program.clone(), source };
         let output = Command::new(&self.program).arg("--version").output().map_err(start)?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
+}
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let (path, place) = {
+            let entry = entry?;
+            (entry.path(), to.join(entry.file_name()))
+        };
+        if path.is_dir() { copy(&path, &place)? } else { fs::copy(&path, &place).map(drop)? }
+    }
+    Ok(())
 }
 
 /// The program that was named, or the one beside this.

@@ -1,5 +1,5 @@
 //! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`;
-//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`; of turns, `make bench-turns` and `make bench-blocks`;
+//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`; of samples of PHP, `make bench-inside`; of turns, `make bench-turns` and `make bench-blocks`;
 //! of forecasts, `make bench-forecast-real` and `make bench-forecast-published`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
@@ -23,6 +23,7 @@ mod findings;
 mod floor;
 mod forecast;
 mod ideal;
+mod inside;
 mod interruption;
 mod jsonl;
 mod machine;
@@ -90,6 +91,7 @@ fn run() -> Result<(), Failure> {
         Task::Real(real) => real::run(&real),
         Task::Forecast(asked) => validation::run(&asked),
         Task::Published(asked) => published::run(&asked),
+        Task::Inside(truths) => inside::run(&truths),
         Task::Findings(provocation) => findings::run(&provocation),
         Task::Turns(asked) => turns::run(&asked),
         Task::Simulate(simulated) => simulations::run(&simulated),

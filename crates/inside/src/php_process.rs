@@ -71,10 +71,10 @@ pub enum AttachProblem {
         path: PathBuf,
     },
     /// The kernel does not allow it.
-    #[error("reading its memory is not allowed: run as root or as its parent{setting}")]
+    #[error("reading its memory is not allowed: {reason}")]
     NotAllowed {
-        /// The setting that forbids it, where there is one.
-        setting: String,
+        /// What forbids it, and what to do.
+        reason: String,
     },
     /// It has threads, and their table was not found.
     #[error("{} has threads, and their table (tsrm_tls_table) was not found", path.display())]
@@ -176,13 +176,14 @@ impl PhpObjects {
         mappings: &'m [Mapping],
     ) -> Result<(Arc<PhpObject>, &'m Mapping), AttachProblem> {
         let mut candidates: Vec<&Mapping> = Vec::new();
-        for mapping in mappings.iter().filter(|mapping| mapping.is_code) {
+        // An emulator maps another processor's code as data.
+        for mapping in mappings.iter().filter(|mapping| mapping.is_code || is_called_php(mapping)) {
             if !candidates.iter().any(|other| other.file == mapping.file) {
                 candidates.push(mapping);
             }
         }
         // The program's own file is the first of them; a library of PHP comes before it.
-        candidates.sort_by_key(|mapping| !mapping.path.rsplit('/').next().unwrap_or_default().contains("php"));
+        candidates.sort_by_key(|mapping| !is_called_php(mapping));
         let mut problem = AttachProblem::NoPhp;
         for mapping in candidates {
             let looked = self.looked.entry(mapping.file.clone()).or_insert_with(|| look(pid, mapping));
@@ -190,7 +191,7 @@ impl PhpObjects {
             match looked {
                 Some(Looked::Php(object)) => return Ok((Arc::clone(object), mapping)),
                 Some(Looked::NoSymbols { says_php: true }) => problem = AttachProblem::NoSymbols { path: path() },
-                Some(Looked::Foreign) if matches!(problem, AttachProblem::NoPhp) && mapping.path.contains("php") => {
+                Some(Looked::Foreign) if matches!(problem, AttachProblem::NoPhp) && is_called_php(mapping) => {
                     problem = AttachProblem::Foreign { path: path() };
                 }
                 Some(Looked::NoSymbols { .. } | Looked::Foreign) | None => {}
@@ -198,6 +199,10 @@ impl PhpObjects {
         }
         Err(problem)
     }
+}
+
+fn is_called_php(mapping: &Mapping) -> bool {
+    mapping.path.rsplit('/').next().unwrap_or_default().contains("php")
 }
 
 /// Looks into a mapped file by the path that the process sees, or, when another stands there now, by the mapping.
@@ -210,10 +215,31 @@ fn look(pid: u32, mapping: &Mapping) -> Option<Looked> {
 }
 
 fn not_allowed() -> AttachProblem {
-    let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
-    let scope = yama.map(|scope| scope.trim().to_owned()).filter(|scope| scope != "0");
-    let setting = scope.map(|scope| format!(" (kernel.yama.ptrace_scope is {scope})")).unwrap_or_default();
-    AttachProblem::NotAllowed { setting }
+    let text = |path| fs::read_to_string(path).unwrap_or_default();
+    let yama = text("/proc/sys/kernel/yama/ptrace_scope");
+    AttachProblem::NotAllowed { reason: refusal(&text("/proc/self/uid_map"), &text("/proc/self/status"), yama.trim()) }
+}
+
+/// `CAP_SYS_PTRACE` (linux/capability.h), which is needed for processes of others.
+const TRACES: u64 = 1 << 19;
+
+/// What forbids it, by this program's map of users, its status, and `kernel.yama.ptrace_scope`, which may be absent.
+fn refusal(users: &str, status: &str, yama: &str) -> String {
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let is_root = field("Uid:").is_some_and(|users| users.split_ascii_whitespace().nth(1) == Some("0"));
+    let rights = field("CapEff:").and_then(|rights| u64::from_str_radix(rights, 16).ok());
+    // The first namespace has all users as they are (user_namespaces(7)).
+    if !users.is_empty() && !users.split_ascii_whitespace().eq(["0", "0", "4294967295"]) {
+        return "this program runs in a user namespace of its own; run it outside, as root".to_owned();
+    }
+    if is_root && rights.is_some_and(|rights| rights & TRACES == 0) {
+        return "root lacks CAP_SYS_PTRACE here; in a container give it with --cap-add SYS_PTRACE".to_owned();
+    }
+    match yama {
+        "" | "0" => "run as root or as its parent".to_owned(),
+        "3" => "kernel.yama.ptrace_scope is 3, which forbids it to all until the machine starts again".to_owned(),
+        scope => format!("kernel.yama.ptrace_scope is {scope}; run as root or as its parent"),
+    }
 }
 
 /// The threads of a process, by the number that the process knows them by.
@@ -239,4 +265,48 @@ fn in_own_namespace(task: &Path) -> Option<u32> {
 pub(crate) fn numbers_in(folder: &Path) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn php_of_another_processor_is_told_also_under_an_emulator() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("php");
+        let mut header = [0; 64];
+        header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        // EM_S390 (elf.h), for which there is no Stampede.
+        header[18] = 22;
+        fs::write(&path, header).expect("a file");
+        let inode = fs::metadata(&path).expect("it is there").ino();
+        for rights in ["r--p", "r-xp"] {
+            let mappings = maps::parse(&format!("400000-480000 {rights} 00000000 fe:00 {inode} {}\n", path.display()));
+            let problem =
+                PhpObjects::default().php_of(std::process::id(), &mappings).map(drop).expect_err("it is foreign");
+            assert_eq!(problem.to_string(), format!("{} is for another kind of processor", path.display()));
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_what_forbids_it() {
+        const ALL: &str = "         0          0 4294967295\n";
+        let status =
+            |user: u32, rights: &str| format!("Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\nCapEff:\t{rights}\n");
+        let (root, docker, user) =
+            (status(0, "000001ffffffffff"), status(0, "00000000a80425fb"), status(1000, "0000000000000000"));
+        for (users, status, yama, expected) in [
+            (ALL, &user, "", "run as root or as its parent"),
+            (ALL, &user, "1", "kernel.yama.ptrace_scope is 1; run as root"),
+            (ALL, &root, "3", "kernel.yama.ptrace_scope is 3, which forbids"),
+            (ALL, &docker, "1", "root lacks CAP_SYS_PTRACE here"),
+            ("0 1000 1\n", &root, "0", "this program runs in a user namespace"),
+            ("", &user, "", "run as root or as its parent"),
+        ] {
+            let told = refusal(users, status, yama);
+            assert!(told.starts_with(expected), "{told}");
+        }
+    }
 }

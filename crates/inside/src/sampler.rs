@@ -45,7 +45,7 @@ pub struct SampleCounts {
     pub moved: u64,
     /// Threads that ended.
     pub ended: u64,
-    /// Threads that were not looked at, since there are more than [`StackSampler::MOST_AT_ONCE`]: others were in their place.
+    /// Threads that were not looked at, since there are more than are looked at in one instant: others were in their place.
     pub skipped: u64,
 }
 
@@ -74,7 +74,10 @@ pub struct StackSampler {
     spent: TimeSpent,
     /// How often threads that ended began to wait.
     waits: u64,
+    most_at_once: usize,
     turn: usize,
+    /// When processes were looked for, and how many threads had ended then.
+    renewed: (Duration, u64),
 }
 
 /// Whose processes are sampled.
@@ -127,7 +130,7 @@ impl StackSampler {
     /// All of them in which, with what they started, there is no PHP that can be read.
     pub fn attach(pids: &[u32]) -> Result<Self, AttachErrors> {
         let mut sampler = Self::new(Roots::Processes(pids.to_vec()));
-        sampler.renew();
+        sampler.renew(Duration::ZERO);
         let mut errors = Vec::new();
         for pid in pids {
             let family = family(&[*pid]);
@@ -147,7 +150,7 @@ impl StackSampler {
     /// Begins to sample the processes of control groups, by their folders; there may be none yet, or none with PHP.
     pub fn of_groups(folders: Vec<PathBuf>) -> Self {
         let mut sampler = Self::new(Roots::Groups(folders));
-        sampler.renew();
+        sampler.renew(Duration::ZERO);
         sampler
     }
 
@@ -161,12 +164,14 @@ impl StackSampler {
             counts: SampleCounts::default(),
             spent: TimeSpent::default(),
             waits: 0,
+            most_at_once: Self::MOST_AT_ONCE,
             turn: 0,
+            renewed: (Duration::ZERO, 0),
         }
     }
 
-    /// Looks again which processes there are, and which threads of them run PHP: to be called about once a second.
-    pub fn renew(&mut self) {
+    /// Looks again which processes there are, and which threads of them run PHP: to be called where it is [due](Self::is_due).
+    pub fn renew(&mut self, now: Duration) {
         let family = match &self.roots {
             Roots::Processes(pids) => family(pids),
             Roots::Groups(folders) => folders.iter().flat_map(|folder| members(folder)).collect(),
@@ -229,6 +234,15 @@ impl StackSampler {
                 }
             }
         }
+        self.renewed = (now, self.counts.ended);
+    }
+
+    /// Whether it is time to look again: once a second, and soon after a thread ended, in whose place there may be another one.
+    pub fn is_due(&self, now: Duration) -> bool {
+        const RENEWAL: Duration = Duration::from_secs(1);
+        const SOON: Duration = Duration::from_millis(100);
+        let (renewed, ended) = self.renewed;
+        now.saturating_sub(renewed) > if self.counts.ended > ended { SOON } else { RENEWAL }
     }
 
     fn forget(&mut self, pid: u32) {
@@ -239,13 +253,20 @@ impl StackSampler {
         }
     }
 
-    /// Takes a sample of every thread.
+    /// From now on at most so many threads are looked at in one instant, in turns where there are more; never none, and never more
+    /// than [`MOST_AT_ONCE`](Self::MOST_AT_ONCE).
+    pub fn take_turns(&mut self, most_at_once: usize) {
+        self.most_at_once = most_at_once.clamp(1, Self::MOST_AT_ONCE);
+    }
+
+    /// Takes a sample of every thread, or of those whose turn it is.
     pub fn sample(&mut self, instant: Duration) -> Vec<StackSample> {
         let total: usize = self.processes.values().map(|watched| watched.threads.len()).sum();
-        let mut samples = Vec::with_capacity(total.min(Self::MOST_AT_ONCE));
-        let first = if total > Self::MOST_AT_ONCE { self.turn % total } else { 0 };
-        self.turn = (first + Self::MOST_AT_ONCE) % total.max(1);
-        self.counts.skipped += total.saturating_sub(Self::MOST_AT_ONCE) as u64;
+        let most = self.most_at_once;
+        let mut samples = Vec::with_capacity(total.min(most));
+        let first = if total > most { self.turn % total } else { 0 };
+        self.turn = (first + most) % total.max(1);
+        self.counts.skipped += total.saturating_sub(most) as u64;
         let mut index = 0;
         // What the sampler took a processor from is told by the sampler's own times, which are read when one may have been.
         let sampler: LazyCell<Option<Switches>> = LazyCell::new(Switches::own);
@@ -254,7 +275,7 @@ impl StackSampler {
             for (tid, thread) in &mut watched.threads {
                 let place = (index + total - first) % total;
                 index += 1;
-                if place >= Self::MOST_AT_ONCE {
+                if place >= most {
                     continue;
                 }
                 match thread.look(instant, &sampler, &watched.process, &mut watched.functions) {
@@ -341,6 +362,9 @@ impl StackSampler {
     }
 }
 
+/// How often a stack is read until it fits together.
+const ATTEMPTS: u32 = 3;
+
 enum Seen {
     Sample(ThreadState, ThreadView),
     Torn,
@@ -400,33 +424,38 @@ impl WatchedThread {
             self.waits = self.files.switches().map(|switches| (switches.waits, switches.waits));
         }
         self.last = (instant, times);
-        let Some(activity) = self.files.activity() else { return Seen::Ended };
         // What waited and was not given a processor since still waits for the same, or was woken and has not run.
         if let Some((_, view, wait)) = self.waiting.as_ref().filter(|(then, ..)| *then == times) {
-            let state = match activity {
-                Activity::Runnable => ThreadState::Ready,
-                Activity::Call(..) | Activity::Kernel => ThreadState::Waiting(Arc::clone(wait)),
+            let state = match self.files.activity() {
+                None => return Seen::Ended,
+                Some(Activity::Runnable) => ThreadState::Ready,
+                Some(Activity::Call(..) | Activity::Kernel) => ThreadState::Waiting(Arc::clone(wait)),
             };
             return Seen::Sample(state, view.clone());
         }
         self.waiting = None;
-        let is_running = match activity {
-            Activity::Runnable => {
-                let Some(switches) = self.files.switches() else { return Seen::Ended };
-                switches.is_running(times, **sampler)
+        // Whether it runs is looked at just before the stack is read, and what its processor's count says later does not matter: looked at
+        // long before or after, what ran first or last of a turn would be met less often than it ran.
+        let Some(switches) = self.files.switches() else { return Seen::Ended };
+        let Some(times) = self.files.times() else { return Seen::Ended };
+        let mut attempts = 0;
+        let view = loop {
+            attempts += 1;
+            match self.reader.read(&process.memory, functions) {
+                None => return Seen::Ended,
+                Some(Ok(view)) => break view,
+                // What calls much is torn more often: left out at once, it would count less than it ran.
+                Some(Err(Torn)) if attempts < ATTEMPTS => {}
+                Some(Err(Torn)) => return Seen::Torn,
             }
-            Activity::Call(..) | Activity::Kernel => false,
         };
-        let view = match self.reader.read(&process.memory, functions) {
-            None => return Seen::Ended,
-            Some(Err(Torn)) => return Seen::Torn,
-            Some(Ok(view)) => view,
-        };
+        if switches.is_running(times, **sampler) {
+            return Seen::Sample(ThreadState::Running, view);
+        }
+        let Some(activity) = self.files.activity() else { return Seen::Ended };
         let kernel = || self.files.kernel_function();
         let wait = match activity {
-            Activity::Runnable => {
-                return Seen::Sample(if is_running { ThreadState::Running } else { ThreadState::Ready }, view);
-            }
+            Activity::Runnable => return Seen::Sample(ThreadState::Ready, view),
             Activity::Kernel => PhpWait { call: None, kernel: kernel(), target: None },
             Activity::Call(number, arguments) => explain(process.pid, &process.memory, number, arguments, kernel()),
         };

@@ -216,7 +216,8 @@ fn name(address: SocketAddrAny) -> Option<Arc<str>> {
         return Some(if is_brief { internet.ip().to_string() } else { internet.to_string() }.into());
     }
     let unix = rustix::net::SocketAddrUnix::try_from(address).ok()?;
-    let path = unix.path_bytes().or_else(|| unix.abstract_name())?;
+    // Both ends of a pair have none.
+    let path = unix.path_bytes().or_else(|| unix.abstract_name()).filter(|path| !path.is_empty())?;
     Some(shown(path).into())
 }
 

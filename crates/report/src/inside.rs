@@ -1,8 +1,10 @@
 //! Where PHP's time went, as tables and as JSON.
 
+mod processes;
+
 use schemars::JsonSchema;
 use serde::Serialize;
-use stampede_analysis::{CaseSummary, FlameTree, FunctionTime, InsideProfile, PartTime, WaitTime};
+use stampede_analysis::{CaseSummary, FlameTree, FunctionTime, InsideProfile, InsideSubject, PartTime, WaitTime};
 use stampede_core::Estimate;
 
 use crate::StudyView;
@@ -10,6 +12,8 @@ use crate::json::{WireEstimate, rounded};
 use crate::page::{Block, Column, Table};
 use crate::places::without_runs;
 use crate::quantity::{count, number};
+
+pub use self::processes::{ProcessesView, SampledPhp};
 
 /// The heading of all of it.
 pub(crate) const INSIDE: &str = "Inside PHP";
@@ -39,7 +43,14 @@ fn of_case(summary: &CaseSummary) -> Vec<Block> {
         return blocks;
     }
     blocks.push(Block::Paragraph(price(inside)));
-    blocks.push(Block::Table(parts(&inside.parts)));
+    blocks.extend(tables(inside));
+    blocks
+}
+
+/// Parts, functions, waits and requests.
+fn tables(inside: &InsideProfile) -> Vec<Block> {
+    let times = Times::of(inside.subject);
+    let mut blocks = vec![Block::Table(parts(&inside.parts, times))];
     if !inside.functions.is_empty() {
         blocks.extend([
             Block::Caption("Functions, by their share of the time that PHP ran".to_owned()),
@@ -47,7 +58,7 @@ fn of_case(summary: &CaseSummary) -> Vec<Block> {
         ]);
     }
     if !inside.waits.is_empty() {
-        blocks.extend([Block::Caption("Waits of a request".to_owned()), Block::Table(waits(&inside.waits))]);
+        blocks.extend([Block::Caption(times.waits.to_owned()), Block::Table(waits(&inside.waits, times))]);
     }
     if inside.requests.len() > 1 {
         let names = inside.requests.iter().map(|(path, _)| path.clone()).collect();
@@ -85,22 +96,52 @@ fn percent(share: &Estimate) -> String {
     format!("{:.1}{half}", share.value * 100.0)
 }
 
-fn microseconds(time: &Estimate) -> String {
-    let half = time.low.zip(time.high).map(|(low, high)| (high - low) / 2.0);
-    let half = half.map_or_else(String::new, |half| format!(" \u{b1} {}", number(half)));
-    format!("{}{half}", number(time.value))
+/// How times are written.
+#[derive(Clone, Copy)]
+struct Times {
+    /// Microseconds of the unit.
+    us: f64,
+    unit: &'static str,
+    /// What the table of parts calls them elsewhere than on a terminal.
+    running: &'static str,
+    waiting: &'static str,
+    /// The caption of waits.
+    waits: &'static str,
 }
 
-fn parts(parts: &[PartTime]) -> Table {
-    let column = |title: &str, heading: [&str; 2], cell: fn(&PartTime) -> String| {
+impl Times {
+    const fn of(subject: InsideSubject) -> Self {
+        match subject {
+            InsideSubject::Requests => Self {
+                us: 1.0,
+                unit: "us/request",
+                running: "CPU of a request (us)",
+                waiting: "waits of a request (us)",
+                waits: "Waits of a request",
+            },
+            InsideSubject::Processes => {
+                Self { us: 1e3, unit: "ms", running: "CPU (ms)", waiting: "waits (ms)", waits: "Waits" }
+            }
+        }
+    }
+
+    fn show(self, time: &Estimate) -> String {
+        let half = time.low.zip(time.high).map(|(low, high)| (high - low) / 2.0);
+        let half = half.map_or_else(String::new, |half| format!(" \u{b1} {}", number(half / self.us)));
+        format!("{}{half}", number(time.value / self.us))
+    }
+}
+
+fn parts(parts: &[PartTime], times: Times) -> Table {
+    let column = |title: &str, heading: [&str; 2], cell: &dyn Fn(&PartTime) -> String| {
         Column::figures(title, parts.iter().map(cell).collect()).headed(heading)
     };
     Table {
         columns: vec![
             Column::names("part", parts.iter().map(|part| part.part.title().to_owned()).collect()),
-            column("% of PHP's CPU", ["% of", "PHP's CPU"], |part| percent(&part.share)),
-            column("CPU of a request (us)", ["CPU", "us/request"], |part| microseconds(&part.running_us)),
-            column("waits of a request (us)", ["waits", "us/request"], |part| microseconds(&part.waiting_us)),
+            column("% of PHP's CPU", ["% of", "PHP's CPU"], &|part| percent(&part.share)),
+            column(times.running, ["CPU", times.unit], &|part| times.show(&part.running_us)),
+            column(times.waiting, ["waits", times.unit], &|part| times.show(&part.waiting_us)),
         ],
     }
 }
@@ -117,10 +158,10 @@ fn functions(functions: &[FunctionTime]) -> Table {
     }
 }
 
-fn waits(waits: &[WaitTime]) -> Table {
+fn waits(waits: &[WaitTime], times: Times) -> Table {
     Table {
         columns: vec![
-            Column::figures("us/request", waits.iter().map(|wait| microseconds(&wait.us)).collect()),
+            Column::figures(times.unit, waits.iter().map(|wait| times.show(&wait.us)).collect()),
             Column::prose("wait", waits.iter().map(|wait| without_runs(&wait.wait).into_owned()).collect()),
         ],
     }
@@ -192,6 +233,7 @@ struct WireFlame {
 impl WireInside {
     pub(crate) fn of(inside: &InsideProfile) -> Self {
         let InsideProfile {
+            subject: _,
             parts,
             functions,
             waits,

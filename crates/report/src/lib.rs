@@ -57,6 +57,7 @@ use stampede_core::{StoredStudy, Study, Trial, YardStickReading};
 
 pub use answer::ReportAnswer;
 pub use format::{FORMATS, Format};
+pub use inside::{ProcessesView, SampledPhp};
 pub use layout::wrap;
 pub use schema::schema;
 pub use trust::pilot;

@@ -3,14 +3,16 @@
 pub(crate) mod args;
 mod case;
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use rustix::time::{ClockId, clock_gettime};
-use stampede_core::InsideRecord;
+use stampede_core::{InsideEffort, InsideRecord};
 use stampede_inside::{
-    JitteredInstants, SampledProcess, SamplingSummary, StackProfile, StackSampler, folded, pprof, recorded, speedscope,
+    JitteredInstants, SampledProcess, StackProfile, StackSampler, folded, pprof, recorded, speedscope,
 };
+use stampede_report::{ProcessesView, SampledPhp};
 
 use crate::exit::{Exit, Failure};
 use crate::inside::args::InsideArgs;
@@ -18,8 +20,10 @@ use crate::open_files::raise_open_files;
 use crate::signals::Signals;
 use crate::{Outcome, destination, screen};
 
-/// How often it looks which processes and threads there are.
-const RENEWAL: Duration = Duration::from_secs(1);
+/// Timers of the asynchronous runtime end at whole milliseconds
+/// (<https://docs.rs/tokio/latest/tokio/time/fn.sleep.html>), and so does the scheduler's tick, with which what runs begins: instants
+/// that are in step with both meet some functions more often than others.
+const COARSE: Duration = Duration::from_millis(2);
 /// A program with this seed has the same instants again, which do no harm: they are in step with nothing.
 const SEED: u64 = 1;
 
@@ -27,7 +31,7 @@ struct Sampled {
     profile: StackProfile,
     processes: Vec<SampledProcess>,
     lasted: Duration,
-    cost: f64,
+    cpu: Duration,
 }
 
 pub(crate) fn run(args: &InsideArgs) -> Outcome {
@@ -45,17 +49,30 @@ pub(crate) fn run(args: &InsideArgs) -> Outcome {
     for problem in sampler.problems() {
         screen::warning(&format!("{problem}; left out"));
     }
-    let Sampled { profile, processes, lasted, cost } = &sampled;
-    if profile.seen().iter().sum::<u64>() == 0 {
+    let Sampled { profile, processes, lasted, cpu } = sampled;
+    if profile.is_empty() {
         return Err(Failure::missing("no sample could be taken"));
     }
-    save(args, &recorded(profile, Some(&sampler), &[]), "processes")?;
+    let mut record = recorded(&profile, Some(&sampler), &[]);
+    record.effort = InsideEffort { cpu, ..record.effort };
+    record.sampled = vec![Duration::ZERO..lasted];
+    save(args, &record, "processes")?;
     if !folded.as_deref().is_some_and(destination::is_stdout) {
-        let (counts, rate, lasted, cost) = (sampler.counts(), *rate, *lasted, *cost);
-        let summary = SamplingSummary { profile, processes, counts, rate, lasted, cost };
-        screen::print(&summary.text(screen::width()))?;
+        let view = ProcessesView { php: &by_version(&processes), record: &record, rate: *rate, lasted };
+        screen::print(&view.terminal(screen::width(), screen::colour_on(&io::stdout())))?;
     }
     Ok(Exit::Done)
+}
+
+fn by_version(processes: &[SampledProcess]) -> Vec<SampledPhp> {
+    let mut versions: BTreeMap<_, SampledPhp> = BTreeMap::new();
+    for SampledProcess { version, threads, .. } in processes {
+        let none = || SampledPhp { version: version.to_string(), processes: 0, threads: 0 };
+        let of_version = versions.entry(version).or_insert_with(none);
+        of_version.processes += 1;
+        of_version.threads += threads;
+    }
+    versions.into_values().collect()
 }
 
 /// Writes stacks where they were asked for.
@@ -87,16 +104,15 @@ async fn sample(sampler: &mut StackSampler, duration: Duration, rate: u32) -> Re
     let mut profile = StackProfile::default();
     let mut processes = sampler.processes();
     let (from, ran_before) = (Instant::now(), ran());
-    let mut renewed = Duration::ZERO;
     for instant in JitteredInstants::new(SEED, rate).take_while(|instant| *instant < duration) {
         tokio::select! {
-            () = tokio::time::sleep_until((from + instant).into()) => {}
+            () = tokio::time::sleep_until((from + instant).checked_sub(COARSE).unwrap_or(from).into()) => {}
             () = signals.any() => break,
         }
+        std::thread::sleep(instant.saturating_sub(from.elapsed()));
         let now = from.elapsed();
-        if now - renewed > RENEWAL {
-            sampler.renew();
-            renewed = now;
+        if sampler.is_due(now) {
+            sampler.renew(now);
             if sampler.processes().is_empty() {
                 break;
             }
@@ -106,7 +122,7 @@ async fn sample(sampler: &mut StackSampler, duration: Duration, rate: u32) -> Re
     }
     let lasted = from.elapsed();
     profile.weigh(sampler.time_spent());
-    Ok(Sampled { profile, processes, lasted, cost: (ran() - ran_before).div_duration_f64(lasted) })
+    Ok(Sampled { profile, processes, lasted, cpu: ran() - ran_before })
 }
 
 /// Time that this program ran.

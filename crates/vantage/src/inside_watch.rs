@@ -1,6 +1,7 @@
 //! Samples the stacks of a deployment's PHP beside a load.
 //!
-//! It takes samples in half of the window's seconds where it is told to rest, so that the others show what it costs.
+//! It takes samples in half of the window's seconds where it is told to rest, so that the others show what it costs. It looks at no more
+//! threads in an instant than a small share of the deployment's CPU limit pays for; the others have their turns.
 
 use std::io;
 use std::ops::Range;
@@ -10,17 +11,21 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use stampede_core::{InsideEffort, InsideRecord, MeterSource};
-use stampede_inside::{JitteredInstants, StackProfile, StackSampler, recorded};
+use stampede_core::{InsideEffort, InsideRecord, Limit, MeterSource};
+use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler, recorded};
 use stampede_priority::{Precedence, ThreadRole};
 use stampede_seam::{InsideTargets, SampleTargets};
 
-/// How often it looks which processes and threads there are.
-const RENEWAL: Duration = Duration::from_secs(1);
 /// The same instants in each window do no harm: they are in step with nothing.
 const SEED: u64 = 1;
 /// Of whole seconds.
 const SECOND: Duration = Duration::from_secs(1);
+/// What samples may take, as a share of the deployment's CPU limit.
+const MOST_COST: f64 = 0.02;
+/// What a look at a thread takes, until it is known: 7 us where it did not run since the last one, and up to 50 us on a busy machine.
+const LOOK: Duration = Duration::from_micros(40);
+/// How many looks that guess is worth.
+const GUESSED_LOOKS: u64 = 50;
 
 /// Samples until its window closes. Dropped before, it ends by itself with the next sample.
 pub(crate) struct InsideWatch {
@@ -35,9 +40,13 @@ impl InsideWatch {
         let Some(inside) = targets.inside else { return Ok(None) };
         let groups = targets.meters.iter().map(group).collect();
         let own = targets.listeners.iter().map(|(_, endpoint)| endpoint.to_string()).collect();
+        let cpus = match targets.cpus {
+            Limit::AtMost(cpus) => cpus.cores(),
+            Limit::Unlimited => 1.0,
+        };
         let (running, stopped) = channel();
         let precedence = Precedence::here();
-        let watched = Watched { groups, own, inside, window };
+        let watched = Watched { groups, own, inside, budget: MOST_COST * cpus, window };
         let thread = Builder::new().name("sample-inside".to_owned()).spawn(move || {
             precedence.adopt(ThreadRole::Watch);
             watched.sample(&stopped)
@@ -75,12 +84,20 @@ struct Watched {
     /// Addresses of the deployment.
     own: Vec<String>,
     inside: InsideTargets,
+    /// CPU time that samples may take, as a share of a processor.
+    budget: f64,
     window: Range<Instant>,
+}
+
+/// How many threads may be looked at in each of so many instants a second, told what looks have taken.
+fn affordable(budget: f64, per_second: u32, looks: u64, cpu: Duration) -> usize {
+    let each = (cpu + LOOK * GUESSED_LOOKS as u32).div_f64((looks + GUESSED_LOOKS) as f64);
+    ((budget / f64::from(per_second.max(1)) / each.as_secs_f64()) as usize).max(1)
 }
 
 impl Watched {
     fn sample(self, stopped: &Receiver<()>) -> InsideRecord {
-        let Self { groups, own, inside: InsideTargets { per_second, rests }, window } = self;
+        let Self { groups, own, inside: InsideTargets { per_second, rests }, budget, window } = self;
         // Programs are read before the window opens, and their files stay open through it.
         let mut sampler = StackSampler::of_groups(groups);
         let length = window.end.saturating_duration_since(window.start);
@@ -91,8 +108,8 @@ impl Watched {
         };
         let mut is_cut = is_over(window.start);
         let ran_before = thread_time();
-        sampler.renew();
-        let mut renewed = Duration::ZERO;
+        sampler.renew(Duration::ZERO);
+        sampler.take_turns(affordable(budget, per_second, 0, Duration::ZERO));
         for instant in JitteredInstants::new(SEED, per_second).take_while(|instant| *instant < length) {
             if rests && !InsideTargets::is_sampled(instant.as_secs()) {
                 continue;
@@ -102,10 +119,12 @@ impl Watched {
                 break;
             }
             let now = window.start.elapsed();
-            if now.saturating_sub(renewed) > RENEWAL {
+            if sampler.is_due(now) {
                 sampler.count(now);
-                sampler.renew();
-                renewed = now;
+                sampler.renew(now);
+                let SampleCounts { taken, torn, moved, .. } = sampler.counts();
+                let cpu = thread_time().saturating_sub(ran_before);
+                sampler.take_turns(affordable(budget, per_second, taken + torn + moved, cpu));
             }
             sampler.sample(now).iter().for_each(|sample| profile.add(sample));
         }
@@ -150,6 +169,22 @@ fn thread_time() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn looks_cost_no_more_than_their_share() {
+        let of = |cpus: f64, looks, ms| affordable(MOST_COST * cpus, 99, looks, Duration::from_millis(ms));
+        // 1 % of a processor is 101 us in each of 99 instants.
+        for (cpus, looks, ms, most) in [
+            (0.5, 0, 0, 2),
+            (1.0, 0, 0, 5),
+            (0.5, 10_000, 500, 2),
+            (0.5, 10_000, 70, 14),
+            (0.1, 10_000, 1_000, 1),
+            (8.0, 10_000, 70, 225),
+        ] {
+            assert_eq!(of(cpus, looks, ms), most, "{cpus} CPUs, {looks} looks in {ms} ms");
+        }
+    }
 
     #[test]
     fn half_of_the_seconds_have_samples() {

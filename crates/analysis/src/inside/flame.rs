@@ -36,6 +36,10 @@ const MOST: usize = 4_000;
 /// Where a worker that stays hands a request to the application: what is above it is the same in every request.
 const HANDS_OVER: [&str; 1] = ["frankenphp_handle_request"];
 
+/// Where frameworks take a request, by class and name: what leads there differs between servers, and what they do with it does not.
+const TAKES_REQUEST: [(&str, &str); 2] =
+    [("Illuminate\\Foundation\\Http\\Kernel", "handle"), ("Symfony\\Component\\HttpKernel\\Kernel", "handle")];
+
 /// How scripts are called that a server puts before an application's own.
 const ROUTER: &str = "/php/router.php";
 
@@ -93,13 +97,18 @@ impl FlameTree {
 /// The functions of a request: without the script that every request begins in, so that those of a runtime that keeps the
 /// application have the same place as those of one that does not.
 fn handled<'a>(frames: &'a [&'a InsideFunction]) -> impl Iterator<Item = &'a InsideFunction> {
+    let taken = frames.iter().position(|function| {
+        let named = function.class.as_deref().zip(function.name.as_deref());
+        named.is_some_and(|named| TAKES_REQUEST.contains(&named))
+    });
     let handed = frames.iter().rposition(|function| {
         function.file.is_none() && function.name.as_deref().is_some_and(|name| HANDS_OVER.contains(&name))
     });
-    let from = match handed {
+    let from = match (taken, handed) {
+        (Some(at), _) => at,
         // The function after it is the one that was handed over.
-        Some(at) => (at + 2).min(frames.len()),
-        None => {
+        (None, Some(at)) => (at + 2).min(frames.len()),
+        (None, None) => {
             let is_script = |function: &&&InsideFunction| function.name.is_none() && !is_load(function);
             let routed = frames.first().filter(is_script).and_then(|function| function.file.as_deref());
             let routed = usize::from(routed.is_some_and(|file| file.ends_with(ROUTER)));
@@ -107,4 +116,49 @@ fn handled<'a>(frames: &'a [&'a InsideFunction]) -> impl Iterator<Item = &'a Ins
         }
     };
     frames[from..].iter().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `Class::name@file`, or `name` of PHP's own; a file alone after `@`.
+    fn function(text: &str) -> InsideFunction {
+        let (name, file) = text.split_once('@').map_or((text, None), |(name, file)| (name, Some(file.to_owned())));
+        let (class, name) = name.rsplit_once("::").map_or((None, name), |(class, name)| (Some(class.to_owned()), name));
+        InsideFunction { class, name: (!name.is_empty()).then(|| name.to_owned()), file, first_line: 1 }
+    }
+
+    #[test]
+    fn what_a_request_takes_has_the_same_place_on_every_server() {
+        const KERNEL: &str = "Illuminate\\Foundation\\Http\\Kernel::handle@/app/vendor/k.php";
+        for (frames, first) in [
+            (&["@/app/public/index.php", "a@/app/a.php"][..], Some("a")),
+            (&["@/run/php/router.php", "@/app/public/index.php", "a@/app/a.php"], Some("a")),
+            (
+                &["@/app/worker.php", "frankenphp_handle_request", "{closure}@/app/worker.php", "a@/app/a.php"],
+                Some("a"),
+            ),
+            (
+                &["@/app/public/index.php", "App::handleRequest@/app/vendor/a.php", KERNEL, "a@/app/a.php"],
+                Some("Illuminate\\Foundation\\Http\\Kernel::handle"),
+            ),
+            (
+                &[
+                    "@/app/worker.php",
+                    "frankenphp_handle_request",
+                    "{closure}@/app/worker.php",
+                    "Octane::handle@/app/vendor/o.php",
+                    KERNEL,
+                ],
+                Some("Illuminate\\Foundation\\Http\\Kernel::handle"),
+            ),
+            (&["@/app/public/index.php"], None),
+        ] {
+            let functions: Vec<InsideFunction> = frames.iter().map(|text| function(text)).collect();
+            let functions: Vec<&InsideFunction> = functions.iter().collect();
+            let found = handled(&functions).next().map(ToString::to_string);
+            assert_eq!(found.as_deref(), first, "{frames:?}");
+        }
+    }
 }

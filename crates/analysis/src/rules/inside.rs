@@ -26,8 +26,8 @@ const COLLECTED: f64 = 0.1;
 /// Of a request's time.
 const LOGGED: f64 = 0.15;
 
-/// The findings that say what a request's time goes to.
-pub(super) const NAMED: [&str; 10] = [
+/// Ids of the findings that say what a request's time goes to.
+pub const SEEN_INSIDE: [&str; 10] = [
     "session-lock",
     "waits-on-itself",
     "n-plus-one-queries",
@@ -336,6 +336,7 @@ pub(super) fn logs(record: &Record<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::time::Duration;
 
     use stampede_core::{InsideEffort, InsideRecord, InsideTimes, InsideWait, Sampling};
@@ -401,6 +402,7 @@ mod tests {
         let itself = || InsideTarget::Itself("127.0.0.1:8080".to_owned());
         let query: &[&str] = &["@/app/index.php", "App\\Users::all@/app/src/Users.php", "PDO::query"];
         let none: Vec<&str> = Vec::new();
+        let mut named = BTreeSet::new();
         // A trial has 5,000 right answers.
         for (name, waits, stacks, ids) in [
             ("healthy", 10_000, vec![(query, waiting("poll", peer()), 2)], none.clone()),
@@ -469,7 +471,9 @@ mod tests {
             let found: Vec<Finding> = RULES.iter().filter_map(of).collect();
             let found_ids: Vec<&str> = found.iter().map(|finding| finding.id.as_str()).collect();
             assert_eq!(found_ids, ids, "{name}: {found:?}");
+            named.extend(ids);
         }
+        assert_eq!(named, BTreeSet::from(SEEN_INSIDE));
     }
 
     #[test]

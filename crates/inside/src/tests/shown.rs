@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    PhpFrame, PhpFunction, PhpStack, PhpWait, SampleCounts, SampledProcess, SamplingSummary, StackProfile, StackSample,
-    ThreadState, TimeSpent, WaitTarget, folded, recorded,
+    PhpFrame, PhpFunction, PhpStack, PhpWait, StackProfile, StackSample, ThreadState, TimeSpent, WaitTarget, folded,
+    recorded,
 };
 
 fn function(class: Option<&str>, name: Option<&str>, file: Option<&str>, first_line: u32) -> PhpFrame {
@@ -55,30 +55,6 @@ fn profile() -> StackProfile {
 }
 
 #[test]
-fn a_terminal_shows_functions_waits_and_requests() {
-    let profile = profile();
-    let process = |pid| {
-        let version = "8.2.36".parse().expect("a version");
-        SampledProcess { pid, version, path: "/usr/sbin/php-fpm8.2".into(), threads: 1 }
-    };
-    let counts = SampleCounts { taken: 305, torn: 2, moved: 1, ..SampleCounts::default() };
-    let processes = [process(7), process(8)];
-    let (rate, lasted, cost) = (99, Duration::from_millis(1750), 0.0123);
-    let summary = SamplingSummary { profile: &profile, processes: &processes, counts, rate, lasted, cost };
-    insta::assert_snapshot!(summary.text(80));
-    assert!(summary.text(80).lines().all(|line| line.chars().count() <= 80));
-}
-
-#[test]
 fn folded_stacks_weigh_what_the_scheduler_counted() {
     insta::assert_snapshot!(folded(&recorded(&profile(), None, &[])));
-}
-
-#[test]
-fn requests_have_profiles_of_their_own() {
-    let profile = profile();
-    let users = profile.of_request(Some("/users"));
-    assert_eq!(users.seen(), [60, 5, 60]);
-    assert_eq!(users.spent().running, Duration::from_millis(600));
-    assert_eq!(users.functions()[0].running_total.value, 1.0);
 }

@@ -4,13 +4,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler};
+use stampede_core::InsideRecord;
+use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler, recorded};
 
 /// As profilers take them, so that nothing that is done a hundred times a second is in step.
 const PER_SECOND: u32 = 199;
 
 pub(crate) struct Driven {
-    pub(crate) profile: StackProfile,
+    pub(crate) record: InsideRecord,
     pub(crate) counts: SampleCounts,
     /// What the sampler's thread ran, as a share of a processor.
     pub(crate) cost: f64,
@@ -35,7 +36,6 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     let _ = stampede_priority::go_first();
     let mut profile = StackProfile::default();
     let (from, ran_before) = (Instant::now(), ran());
-    let mut renewed = Duration::ZERO;
     for instant in JitteredInstants::new(1, PER_SECOND) {
         // The instants are the test.
         thread::sleep(instant.saturating_sub(from.elapsed()));
@@ -43,9 +43,8 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
             break;
         }
         let now = from.elapsed();
-        if now - renewed > Duration::from_millis(500) {
-            sampler.renew();
-            renewed = now;
+        if sampler.is_due(now) {
+            sampler.renew(now);
         }
         for sample in sampler.sample(from.elapsed()) {
             profile.add(&sample);
@@ -55,7 +54,7 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     profile.weigh(sampler.time_spent());
     let cost = (ran() - ran_before).div_duration_f64(lasted);
     assert!(sampler.problems().is_empty(), "{:?}", sampler.problems());
-    Driven { profile, counts: sampler.counts(), cost, lasted }
+    Driven { record: recorded(&profile, Some(&sampler), &[]), counts: sampler.counts(), cost, lasted }
 }
 
 /// Time that this thread ran.

@@ -10,9 +10,11 @@ mod servers;
 
 use std::io::Write as _;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use stampede_inside::{StackProfile, StackSampler, TimeShare, WaitTarget, folded, recorded};
+use stampede_analysis::InsideProfile;
+use stampede_core::{Estimate, InsideRecord, InsideState};
+use stampede_inside::{MOST_FRAMES, PhpStack, StackSampler, folded};
 
 use driven::{Driven, drive};
 use servers::{Server, command, is_there};
@@ -34,11 +36,26 @@ fn skip(test: &str, program: &str) -> bool {
     is_missing
 }
 
+/// A share that was found.
+#[derive(Clone, Copy)]
+struct Found {
+    value: f64,
+    standard_error: f64,
+}
+
+impl Found {
+    /// Of an estimate, as a part of a whole.
+    fn of(Estimate { value, low, high, n: _ }: Estimate, whole: f64) -> Self {
+        let half = low.zip(high).map_or(f64::INFINITY, |(low, high)| (high - low) / 2.0);
+        Self { value: value / whole, standard_error: half / 1.96 / whole }
+    }
+}
+
 /// Whether a share is what it is known to be.
 #[track_caller]
-fn assert_near(what: &str, found: TimeShare, truth: f64) {
-    let allowed = (3.0 * found.standard_error).max(0.02);
-    let TimeShare { value, standard_error } = found;
+fn assert_near(what: &str, found: Found, truth: f64) {
+    let Found { value, standard_error } = found;
+    let allowed = (3.0 * standard_error).max(0.02);
     let _ = writeln!(std::io::stderr(), "{what}: {value:.4} +- {standard_error:.4}, truth {truth:.4}");
     assert!((value - truth).abs() <= allowed, "{what}: {value:.3} +- {standard_error:.3}, truth {truth:.3}");
 }
@@ -46,26 +63,20 @@ fn assert_near(what: &str, found: TimeShare, truth: f64) {
 /// The three loops have 60, 30 and 10 parts of the time that their caller ran.
 #[track_caller]
 fn assert_loops(server: &str, driven: &Driven) {
-    let Driven { profile, counts, cost, .. } = driven;
-    let functions = profile.functions();
+    let Driven { record, counts, cost, .. } = driven;
+    let functions = InsideProfile::of_processes(record).functions;
     let row = |name: &str| {
-        let found = functions.iter().find(|row| row.function.to_string().starts_with(name));
+        let found = functions.iter().find(|row| row.function.starts_with(name));
         found.unwrap_or_else(|| panic!("{server}: no {name} in {functions:#?}"))
     };
-    let all = row("Truth\\Work::all").running_total.value;
+    let all = row("Truth\\Work::all").total.value;
     for (name, truth) in [("Truth\\six", 0.6), ("Truth\\Work::three", 0.3), ("Truth\\Work::Truth\\{closure}", 0.1)] {
-        let TimeShare { value, standard_error } = row(name).running_self;
-        let of_caller = TimeShare { value: value / all, standard_error: standard_error / all };
-        assert_near(&format!("{server}: {name}"), of_caller, truth);
+        assert_near(&format!("{server}: {name}"), Found::of(row(name).own, all), truth);
     }
     let read = counts.taken + counts.torn;
     let _ = writeln!(std::io::stderr(), "{server}: {counts:?}, {:.2} % of a processor", cost * 100.0);
     assert!(counts.torn * 100 <= read, "{server}: {counts:?}");
     assert!(counts.moved * 20 <= read, "{server}: {counts:?}");
-}
-
-fn lines_of(profile: &StackProfile) -> String {
-    folded(&recorded(profile, None, &[]))
 }
 
 #[test]
@@ -90,25 +101,32 @@ fn a_program_runs_and_waits_as_it_says() {
     let mut waited = text.split_ascii_whitespace().map(|number| number.parse::<f64>().expect("nanoseconds"));
     let (nap, lock_wait) = (waited.next().expect("nap"), waited.next().expect("lock"));
     assert_loops("php", &driven);
-    let profile = &driven.profile;
-    let waits = profile.waits();
-    let of_lock = waits.iter().find(|row| row.wait.call.as_deref() == Some("flock")).expect("a wait for the lock");
-    assert_eq!(of_lock.wait.target, Some(WaitTarget::File(lock.to_str().expect("a path").into())));
-    let spent = profile.spent();
+    let record = &driven.record;
+    let waits = InsideProfile::of_processes(record).waits;
+    let of_lock = format!("flock {} in flock", lock.display());
+    assert!(waits.iter().any(|row| row.wait == of_lock), "{of_lock}: {waits:?}");
+    let all = record.spent.running + record.spent.ready + record.spent.waiting;
     for (function, truth) in [("Truth\\nap", nap), ("Truth\\lock", lock_wait)] {
         // What the program counts is until it goes on: from when it waits no more it is ready, for as long as others run.
-        let seconds = seconds_in(profile, function) / spent.total().as_secs_f64();
-        let functions = profile.functions();
-        let row = functions.iter().find(|row| row.function.to_string() == function).expect("it waits");
-        let standard_error = row.waiting_total.standard_error * spent.waiting.div_duration_f64(spent.total());
+        let value = seconds_in(record, function) / all.as_secs_f64();
+        let standard_error = error_of_waits(record, function) * record.spent.waiting.div_duration_f64(all);
         let truth = truth / 1e9 / driven.lasted.as_secs_f64();
-        assert_near(&format!("php: {function} of all time"), TimeShare { value: seconds, standard_error }, truth);
+        assert_near(&format!("php: {function} of all time"), Found { value, standard_error }, truth);
     }
 }
 
+/// The standard error of a function's share of all waits.
+fn error_of_waits(record: &InsideRecord, function: &str) -> f64 {
+    let waits = || record.stacks.iter().filter(|stack| matches!(stack.state, InsideState::Waiting(_)));
+    let all: u64 = waits().map(|stack| stack.samples).sum();
+    let calls = waits().filter(|stack| record.frames(stack).any(|frame| frame.to_string() == function));
+    let share = calls.map(|stack| stack.samples).sum::<u64>() as f64 / all as f64;
+    (share * (1.0 - share) / all as f64).sqrt()
+}
+
 /// The time of all stacks with a function, in any state.
-fn seconds_in(profile: &StackProfile, function: &str) -> f64 {
-    let folded = lines_of(profile);
+fn seconds_in(record: &InsideRecord, function: &str) -> f64 {
+    let folded = folded(record);
     let lines = folded.lines().filter(|line| line.split(';').any(|frame| frame == function));
     lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum::<f64>() / 1e6
 }
@@ -121,14 +139,13 @@ fn servers_without_threads_are_read_by_request() {
         let driven = drive(&[server.pid()], load.for_a(span(), ROUNDS));
         load.stop();
         assert_loops(&server.name, &driven);
-        let requests = driven.profile.requests();
+        let requests = InsideProfile::of_processes(&driven.record).requests;
         let share = |path: &str| {
-            let found = requests.iter().find(|(known, _)| known.as_deref() == Some(path));
+            let found = requests.iter().find(|(known, _)| known == path);
             found.unwrap_or_else(|| panic!("{}: no {path} in {requests:?}", server.name)).1
         };
         let (users, hello) = (share("/users"), share("/hello"));
-        let of_both = TimeShare { value: users.value / (users.value + hello.value), ..users };
-        assert_near(&format!("{}: /users", server.name), of_both, 0.5);
+        assert_near(&format!("{}: /users", server.name), Found::of(users, users.value + hello.value), 0.5);
     }
 }
 
@@ -140,9 +157,9 @@ fn threads_of_frankenphp_are_read() {
         let driven = drive(&[server.pid()], load.for_a(span(), ROUNDS));
         load.stop();
         assert_loops(&server.name, &driven);
-        assert!(lines_of(&driven.profile).contains("Truth\\Work::all;Truth\\six;[running]"));
-        let requests = driven.profile.requests();
-        assert!(requests.iter().any(|(path, _)| path.as_deref() == Some("/hello")), "{}: {requests:?}", server.name);
+        assert!(folded(&driven.record).contains("Truth\\Work::all;Truth\\six;[running]"));
+        let requests = InsideProfile::of_processes(&driven.record).requests;
+        assert!(requests.iter().any(|(path, _)| path == "/hello"), "{}: {requests:?}", server.name);
     }
 }
 
@@ -159,4 +176,105 @@ fn what_has_no_php_is_refused() {
     );
     let error = StackSampler::attach(&[pid]).map(drop).expect_err("it has ended");
     assert_eq!(error.to_string(), format!("cannot sample process {pid}: there is no such process"));
+}
+
+/// A process of PHP that runs this code; killed when it is dropped.
+struct Php(std::process::Child);
+
+impl Php {
+    fn start(mut program: std::process::Command, code: &str) -> Self {
+        Self(program.args(["-n", "-r", code]).stdout(Stdio::null()).spawn().expect("php is there"))
+    }
+}
+
+impl Drop for Php {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Samples until one holds what is waited for.
+#[track_caller]
+fn sampled_until(pid: u32, what: &str) -> PhpStack {
+    let patience = Instant::now();
+    let mut last = None;
+    while patience.elapsed() < Duration::from_secs(10) {
+        let Ok(mut sampler) = StackSampler::attach(&[pid]) else { continue };
+        last = sampler.sample(patience.elapsed()).pop().map(|sample| sample.stack);
+        if let Some(stack) = last.as_ref().filter(|stack| stack.to_string().contains(what)) {
+            return PhpStack::clone(stack);
+        }
+    }
+    panic!("no {what} in {last:?}");
+}
+
+#[test]
+fn a_stack_of_ten_thousand_frames_is_cut_and_strange_names_are_escaped() {
+    if skip("a_stack_of_ten_thousand_frames_is_cut_and_strange_names_are_escaped", "php") {
+        return;
+    }
+    const CODE: &str = "$name = 'caf' . chr(233);
+        eval(\"function $name(\\$n) { if (\\$n > 0) { $name(\\$n - 1); } else { sleep(100); } }\");
+        $name(10000);";
+    let php = Php::start(command("php"), CODE);
+    let stack = sampled_until(php.0.id(), "sleep");
+    assert!(stack.is_cut && stack.frames.len() == MOST_FRAMES, "{} frames", stack.frames.len());
+    assert_eq!(stack.frames[1].function.to_string(), "caf\\xe9");
+}
+
+#[test]
+fn php_in_a_user_namespace_of_its_own_is_read() {
+    let test = "php_in_a_user_namespace_of_its_own_is_read";
+    if skip(test, "php") || skip(test, "unshare") {
+        return;
+    }
+    let mut unshare = command("unshare");
+    unshare.args(["-U", "-r", "php"]);
+    let php = Php::start(unshare, "sleep(100);");
+    sampled_until(php.0.id(), "sleep");
+}
+
+#[test]
+fn threads_take_turns_and_those_left_out_are_counted() {
+    if skip("threads_take_turns_and_those_left_out_are_counted", "php") {
+        return;
+    }
+    let all = [(); 3].map(|()| Php::start(command("php"), "sleep(100);"));
+    let pids = all.each_ref().map(|php| php.0.id());
+    pids.iter().for_each(|pid| drop(sampled_until(*pid, "sleep")));
+    let mut sampler = StackSampler::attach(&pids).expect("they run PHP");
+    sampler.take_turns(1);
+    let mut seen: Vec<u32> =
+        (0..6).flat_map(|second| sampler.sample(Duration::from_secs(second))).map(|it| it.pid).collect();
+    seen.sort_unstable();
+    let mut twice: Vec<u32> = pids.iter().flat_map(|pid| [*pid; 2]).collect();
+    twice.sort_unstable();
+    assert_eq!((seen, sampler.counts().skipped), (twice, 12));
+}
+
+#[test]
+fn php_without_the_names_of_its_globals_is_refused() {
+    if skip("php_without_the_names_of_its_globals_is_refused", "php") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("php");
+    let program = servers::path_of("php").expect("it is there");
+    let mut bytes = std::fs::read(program).expect("it can be read");
+    const NAME: &[u8] = b"\0executor_globals\0";
+    let places: Vec<usize> = (0..bytes.len() - NAME.len()).filter(|at| bytes[*at..].starts_with(NAME)).collect();
+    places.iter().for_each(|at| bytes[at + 1] = b'x');
+    std::fs::write(&copy, bytes).expect("a file");
+    std::fs::set_permissions(&copy, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its rights");
+    let php = Php::start(command(copy.to_str().expect("a path")), "sleep(100);");
+    let patience = Instant::now();
+    loop {
+        let error = StackSampler::attach(&[php.0.id()]).map(drop).expect_err("it has no names").to_string();
+        // Until it has been loaded, there is no PHP in it.
+        if error.ends_with("has no symbols (executor_globals); use a build that is not stripped") {
+            return;
+        }
+        assert!(patience.elapsed() < Duration::from_secs(10), "{error}");
+    }
 }

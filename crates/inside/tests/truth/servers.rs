@@ -30,7 +30,7 @@ pub(crate) fn is_there(program: &str) -> bool {
     path_of(program).is_some()
 }
 
-fn path_of(program: &str) -> Option<PathBuf> {
+pub(crate) fn path_of(program: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&folders).chain([PathBuf::from("/usr/sbin")]);
     let mut places = folders.map(|folder| folder.join(program));

@@ -5,6 +5,7 @@
 mod html;
 mod json;
 mod pages;
+mod processes;
 mod replication;
 mod samples;
 mod tables;

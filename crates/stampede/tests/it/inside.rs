@@ -1,8 +1,10 @@
 //! Where PHP's time goes: small applications, each with one fault that its stacks show, and one without.
 
 use std::fs;
+use std::io::Write as _;
 
 use serde_json::Value;
+use stampede_analysis::SEEN_INSIDE;
 
 use crate::stage::{Stage, have};
 
@@ -85,17 +87,17 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-const NAMED: [&str; 10] = [
-    "session-lock",
-    "waits-on-itself",
-    "n-plus-one-queries",
-    "query-dominates",
-    "autoload-without-class-map",
-    "compiles-each-request",
-    "boots-each-request",
-    "regular-expression",
-    "garbage-collection",
-    "logs-to-disk",
+/// Applications with nothing to name, each on a runtime that suits it: workload and flags.
+const HEALTHY: &[&[&str]] = &[
+    &["hello", "--runtimes", "nginx-fpm"],
+    &["hello", "--runtimes", "php-cli-server"],
+    &["markdown", "--runtimes", "apache-mod-php"],
+    &["mix", "--runtimes", "nginx-fpm"],
+    &["hello", "--runtimes", "swoole"],
+    &["hello", "--runtimes", "frankenphp", "--app", "symfony"],
+    &["markdown", "--runtimes", "swoole", "--app", "symfony"],
+    &["fragments", "--runtimes", "frankenphp"],
+    &["random-row", "--runtimes", "nginx-fpm"],
 ];
 
 impl Fault {
@@ -103,7 +105,8 @@ impl Fault {
         self.finding.unwrap_or("healthy")
     }
 
-    fn study(&self, stage: &Stage, runtimes: &str) -> Value {
+    /// Writes its workload.
+    fn workload(&self, stage: &Stage) -> String {
         let folder = stage.home().join(self.name());
         fs::create_dir_all(folder.join("app")).unwrap();
         fs::write(folder.join("app/index.php"), self.index).unwrap();
@@ -121,27 +124,62 @@ impl Fault {
             self.name()
         );
         fs::write(folder.join("workload.yaml"), workload).unwrap();
-        let workload = folder.display().to_string();
-        let said = stage.run(&[
-            "compare",
-            &workload,
-            "--runtimes",
-            runtimes,
-            "--inside",
-            "--load",
-            self.load,
-            "--json",
-            "-",
-            "--duration",
-            "2s",
-            "--warm-up",
-            "500ms",
-            "--rounds",
-            "1",
-            "--no-yard-stick",
-        ]);
+        folder.display().to_string()
+    }
+
+    /// The study of one trial on each of these runtimes.
+    fn compare(&self, stage: &Stage, runtimes: &str) -> Value {
+        let study = study(stage, &["compare", &self.workload(stage), "--runtimes", runtimes, "--load", self.load]);
         stage.assert_nothing_left();
-        serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{}: {error}: {}", self.name(), said.stderr))
+        study
+    }
+}
+
+/// A study of one round, sampled inside.
+fn study(stage: &Stage, args: &[&str]) -> Value {
+    let said = stage.run(
+        &[
+            args,
+            &["--inside", "--duration", "2s", "--warm-up", "500ms", "--rounds", "1", "--no-yard-stick", "--json", "-"],
+        ]
+        .concat(),
+    );
+    serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {}", said.stderr))
+}
+
+/// What `stampede why` says of the one case of the latest study.
+fn why(stage: &Stage, study: &Value, workload: &str) -> Value {
+    let id = study["id"].as_str().unwrap();
+    let said =
+        stage.run(&["why", "--study", id, "--from", workload, "--duration", "1s", "--rounds", "3", "--json", "-"]);
+    stage.assert_nothing_left();
+    serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{workload}: {error}: {}", said.stderr))
+}
+
+/// What a study names of its first case, of what is seen inside.
+#[derive(Debug, PartialEq)]
+struct Named {
+    first_finding: Option<String>,
+    bottleneck: Option<String>,
+    /// Of a study of why.
+    suspected: Option<String>,
+}
+
+impl Named {
+    fn of(study: &Value) -> Self {
+        let seen = |id: &Value| id.as_str().filter(|id| SEEN_INSIDE.contains(id)).map(str::to_owned);
+        let case = &study["cases"][0];
+        Self {
+            first_finding: case["findings"].as_array().unwrap().iter().find_map(|finding| seen(&finding["id"])),
+            bottleneck: seen(&case["bottleneck"]),
+            suspected: seen(&study["why"]["suspected"]),
+        }
+    }
+
+    /// The same everywhere.
+    fn all(finding: Option<&str>) -> Self {
+        let [first_finding, bottleneck, suspected] = [(); 3].map(|()| finding.map(str::to_owned));
+        Self { first_finding, bottleneck, suspected }
     }
 }
 
@@ -152,28 +190,63 @@ fn what_a_request_s_time_goes_to_is_named_first_and_a_healthy_application_has_no
         return;
     }
     let has_database = have(test, &["postgres", "psql"]);
-    let all =
-        if have(test, &["apache2"]) { "nginx-fpm,php-cli-server,apache-mod-php" } else { "nginx-fpm,php-cli-server" };
     let stage = Stage::new();
     for fault in FAULTS.iter().filter(|fault| has_database || !fault.asks) {
-        // Stacks are read alike everywhere: one fault and none are looked for on each.
-        let is_for_all = matches!(fault.finding, None | Some("session-lock"));
-        let study = fault.study(&stage, if is_for_all { all } else { "nginx-fpm" });
-        for case in study["cases"].as_array().unwrap() {
-            let found = case["findings"].as_array().unwrap().iter().filter_map(|finding| finding["id"].as_str());
-            let found: Vec<&str> = found.filter(|id| NAMED.contains(id)).collect();
-            let told = (
-                case["id"].as_str().unwrap(),
-                found.first().copied(),
-                case["bottleneck"].as_str().filter(|id| NAMED.contains(id)),
-            );
-            assert_eq!(
-                (told.1, told.2),
-                (fault.finding, fault.finding),
-                "{}: {told:?}: {}",
-                fault.name(),
-                case["inside"]
-            );
+        let study = fault.compare(&stage, "nginx-fpm");
+        let named = Named { suspected: None, ..Named::all(fault.finding) };
+        assert_eq!(Named::of(&study), named, "{}: {}", fault.name(), study["cases"][0]["inside"]);
+        // All that why adds is the same for each.
+        if fault.finding == Some("session-lock") {
+            let why = why(&stage, &study, &fault.workload(&stage));
+            assert_eq!(Named::of(&why), Named::all(fault.finding), "{}", why["cases"][0]["inside"]);
         }
     }
+}
+
+#[test]
+#[ignore = "takes a quarter of an hour"]
+fn why_names_each_fault_first_on_three_runtimes() {
+    let test = "why_names_each_fault_first_on_three_runtimes";
+    if !have(test, &["php", "nginx", "php-fpm", "apache2", "postgres", "psql"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let mut missed = Vec::new();
+    for fault in FAULTS {
+        for runtime in ["nginx-fpm", "apache-mod-php", "php-cli-server"] {
+            let why = why(&stage, &fault.compare(&stage, runtime), &fault.workload(&stage));
+            let told = format!("{} on {runtime}: {:?}", fault.name(), Named::of(&why));
+            let _ = writeln!(std::io::stderr(), "{told}");
+            if Named::of(&why) != Named::all(fault.finding) {
+                missed.push(told);
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+#[ignore = "takes ten minutes"]
+fn why_names_nothing_of_healthy_applications() {
+    if !have("why_names_nothing_of_healthy_applications", &["php", "nginx", "php-fpm", "apache2"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let mut missed = Vec::new();
+    for &healthy in HEALTHY {
+        let said = study(&stage, &[&["compare"], healthy, &["--load", "closed:8"]].concat());
+        let is_measured = |case: &Value| case["trials"][0]["outcome"] == "measured";
+        let told = if said["cases"].as_array().is_some_and(|cases| cases.iter().any(is_measured)) {
+            let named = Named::of(&why(&stage, &said, healthy[0]));
+            let told = format!("{}: {named:?}", healthy.join(" "));
+            if named != Named::all(None) {
+                missed.push(told.clone());
+            }
+            told
+        } else {
+            format!("SKIP {}: nothing serves it here", healthy.join(" "))
+        };
+        let _ = writeln!(std::io::stderr(), "{told}");
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
 }
