@@ -44,8 +44,9 @@ pub(crate) fn case_id(id: &CaseId, app: &App, several: bool) -> CaseId {
 
 /// Gives PHP applications the extensions by which they reach their services.
 pub(crate) fn reach_services(workload: &mut Workload, services: &[ServiceNeed]) {
-    let is_php =
-        |app: &&mut App| !matches!(app.kind, AppKind::GoProgram | AppKind::GoFunction { .. } | AppKind::Command(_));
+    let is_php = |app: &&mut App| {
+        !matches!(app.kind, AppKind::GoProgram | AppKind::GoFunction { .. } | AppKind::Command(_) | AppKind::Image(_))
+    };
     for app in workload.apps.iter_mut().filter(is_php) {
         for extension in services.iter().flat_map(|service| &service.extensions) {
             if !app.extensions.contains(extension) {
@@ -72,7 +73,7 @@ pub(crate) fn check_service(
         [name] => format!("'s app {name}"),
         names => format!("'s apps {}", names.join(", ")),
     };
-    let is_idle = |case: &Asked| !chosen.iter().any(|name| serves(case, name));
+    let is_idle = |case: &Asked| case.image.is_none() && !chosen.iter().any(|name| serves(case, name));
     // Beside one that serves, another one is only left out.
     if choice != RuntimeChoice::All && cases.iter().all(is_idle) {
         for case in cases {

@@ -105,6 +105,11 @@ impl RuntimePlan {
                         tuning,
                     });
                 }
+                Ok(None) if runtime.serves_images() => mistakes.add(
+                    &place,
+                    "brings what it serves",
+                    "its settings are the environment variables of its image",
+                ),
                 Ok(None) => mistakes.add(
                     &place,
                     format!(

@@ -14,6 +14,7 @@ mod failures;
 mod forecast;
 mod gate;
 mod generators;
+mod images;
 mod inside;
 mod interruption;
 mod load;
