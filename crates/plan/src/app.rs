@@ -1,9 +1,9 @@
 //! Which of a workload's applications are served: `--app symfony,laravel`.
 
-use stampede_core::{App, AppKind, CaseId, ServiceNeed, Workload};
+use stampede_core::{App, AppKind, CaseId, Runtime, ServiceNeed, Tuning, TuningProblem, Workload};
 
 use crate::case::Asked;
-use crate::compare::{RuntimeChoice, app_for};
+use crate::compare::RuntimeChoice;
 use crate::listed::Listed;
 use crate::mistake::Gathered;
 use crate::suggestion::suggest;
@@ -35,6 +35,23 @@ pub(crate) fn read_apps(
 /// The applications of a workload that have a name.
 pub(crate) fn named<'a>(workload: &'a Workload, name: Option<&str>) -> Vec<&'a App> {
     workload.apps.iter().filter(|app| name.is_none_or(|name| app.name == name)).collect()
+}
+
+/// The first of these applications that the runtime serves under these settings, none if it serves none of them
+/// under any, or which setting stands in the way.
+pub(crate) fn app_for<'a>(
+    runtime: &dyn Runtime,
+    apps: &[&'a App],
+    given: &Tuning,
+) -> Result<Option<&'a App>, TuningProblem> {
+    let mut problem = None;
+    for app in apps.iter().filter(|app| runtime.serves(&app.kind)) {
+        match runtime.suits(&app.kind, given) {
+            Ok(()) => return Ok(Some(app)),
+            Err(found) => problem = problem.or(Some(found)),
+        }
+    }
+    problem.map_or(Ok(None), Err)
 }
 
 /// The name of a case, with the application's where several are compared.

@@ -12,7 +12,7 @@ use stampede_core::{
 };
 use stampede_scenario::Scenario;
 
-use crate::app::{case_id, check_service, named, reach_services, read_apps};
+use crate::app::{app_for, case_id, check_service, named, reach_services, read_apps};
 use crate::application::Served;
 use crate::at::{read_at, settle_at};
 use crate::block_order::{OrderChoice, read_order, settle_order};
@@ -471,10 +471,7 @@ impl ComparePlan {
         };
         let images = read_images(&flags.images, &mut mistakes);
         let (cases, choice) = read_cases(runtimes, images, &set, file.as_ref(), apps, catalogue, &mut mistakes);
-        for case in cases.iter().filter(|case| case.image.is_some() && !topology.is_single()) {
-            let problem = "runs alone: replicas, balancers, services and restarts are not put around an image";
-            mistakes.add(&case.place, problem, "leave them out");
-        }
+        image::check_alone(&cases, &topology, &mut mistakes);
         let workload = served.as_ref().ok().map(|served| &served.workload);
         let chosen_apps = read_apps(chosen_apps.as_deref(), workload, &mut mistakes);
         let builds = read_php(builds.as_deref(), &mut mistakes);
@@ -670,23 +667,6 @@ impl<'a> Values<'a> {
             }
         }
     }
-}
-
-/// The first of these applications that the runtime serves under these settings, none if it serves none of them
-/// under any, or which setting stands in the way.
-pub(crate) fn app_for<'a>(
-    runtime: &dyn Runtime,
-    apps: &[&'a App],
-    given: &Tuning,
-) -> Result<Option<&'a App>, TuningProblem> {
-    let mut problem = None;
-    for app in apps.iter().filter(|app| runtime.serves(&app.kind)) {
-        match runtime.suits(&app.kind, given) {
-            Ok(()) => return Ok(Some(app)),
-            Err(found) => problem = problem.or(Some(found)),
-        }
-    }
-    problem.map_or(Ok(None), Err)
 }
 
 /// A setting as it is typed.

@@ -102,11 +102,13 @@ impl RetrialPlan {
         }
         let base_image = case.base_image.clone().filter(|_| image.is_none());
         let base_image = BaseImageFlag { base_image: flags.image.base_image.clone().or(base_image) };
+        // Images have no other than that of containers.
+        let platform = image.is_none().then(|| case.platform.clone());
         let by_name = CompareFlags {
             subject: SubjectFlag { subject, index: flags.index.clone() },
             app: AppFlag { app: image.is_none().then(|| case.app.clone()) },
             exchanges: flags.exchanges.clone(),
-            platform: PlatformFlags { platform: Some(case.platform.clone()), image: base_image },
+            platform: PlatformFlags { platform, image: base_image },
             offline: flags.offline,
             ready_timeout: flags.ready_timeout.clone(),
             php: PhpFlag { php: series(case) },
