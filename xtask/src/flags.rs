@@ -16,7 +16,7 @@ const OWN: [(&str, &[&str]); 12] = [
     ("crates/plan/src/ladder.rs", &["against"]),
     ("crates/stampede/src/args.rs", &["force"]),
     ("crates/stampede/src/doctor/args.rs", &["json"]),
-    ("crates/stampede/src/export/args.rs", &["case", "listen", "output", "study"]),
+    ("crates/stampede/src/export/args.rs", &["case", "image", "listen", "output", "study"]),
     (
         // A simulation: of many values at once, and with times of its own.
         "crates/plan/src/forecast.rs",

@@ -168,13 +168,13 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// The cases that answers are recorded on, one of each runtime, the preferred one first and those whose workers keep the application
+/// The cases that answers are recorded on, one of each runtime and image, the preferred one first and those whose workers keep the application
 /// last.
 fn recorders(prepared: &[Prepared]) -> Vec<&Prepared> {
     let mut all: Vec<&Prepared> = prepared.iter().collect();
     all.sort_by_key(|prepared| (rank(prepared), is_kept(prepared)));
     let mut runtimes = BTreeSet::new();
-    all.into_iter().filter(|prepared| runtimes.insert(&prepared.case.runtime)).collect()
+    all.into_iter().filter(|Prepared { case, .. }| runtimes.insert((&case.runtime, &case.base_image))).collect()
 }
 
 fn rank(Prepared { case, .. }: &Prepared) -> usize {

@@ -13,6 +13,10 @@ pub(crate) async fn add(host: &dyn Host, prepared: &mut [Prepared], candidates: 
     for Prepared { case, .. } in prepared {
         let Some(candidate) = candidates.iter().find(|candidate| candidate.id == case.id) else { continue };
         let folder = &candidate.app.source;
+        if folder.as_os_str().is_empty() {
+            // An image has none that is known.
+            continue;
+        }
         if !known.contains_key(folder) {
             known.insert(folder, host.revision(folder).await);
         }

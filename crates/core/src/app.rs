@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::{Command, PhpBase, Requirement, Site};
+use crate::{Command, ImageApp, PhpBase, Requirement, Site};
 
 /// What kind of program an application is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub enum AppKind {
     },
     /// Any program that listens on the port in the environment variable `PORT`.
     Command(Command),
+    /// An image of a container, which brings the application and what serves it.
+    Image(ImageApp),
 }
 
 impl AppKind {
@@ -84,7 +86,8 @@ impl AppKind {
             | Self::EmbeddedPhp { .. }
             | Self::GoProgram
             | Self::GoFunction { .. }
-            | Self::Command(_) => None,
+            | Self::Command(_)
+            | Self::Image(_) => None,
         }
     }
 }
@@ -96,7 +99,7 @@ pub struct App {
     pub name: String,
     /// What kind of program it is.
     pub kind: AppKind,
-    /// Its folder. It is copied into each run and never served from here.
+    /// Its folder. It is copied into each run and never served from here. Empty where it has none, as an image.
     pub source: PathBuf,
     /// What a web server shows of it.
     pub site: Site,

@@ -87,7 +87,8 @@ pub struct Case {
     pub topology: Topology,
     /// Where it runs: `local`, `docker`.
     pub platform: String,
-    /// The image in which its software was installed, where it runs in containers.
+    /// The image of its container, where it runs in one: that in which its software was installed or, of the runtime `image`, its
+    /// own with its id behind it, `my/app:fpm@sha256:...`.
     #[serde(default)]
     pub base_image: Option<String>,
     /// Which cores serve and which generate load.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::{AddressId, PhpAsked, StatusSource, UnitId};
+use crate::{AddressId, Container, PhpAsked, StatusSource, UnitId};
 
 /// A graph of units behind one front address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Deployment {
     pub front: AddressId,
     /// The application's folder, copied into the run.
     pub app: PathBuf,
+    /// The container that it is, where it is one of an image of its own: its one unit is then the container's first process.
+    pub container: Option<Container>,
     /// What is done to the copy of the application before anything is started.
     pub preparation: Option<Preparation>,
     /// How PHP is asked for the settings in force.

@@ -23,6 +23,7 @@ mod future;
 mod gauge;
 mod http_status;
 mod id;
+mod image;
 mod inside;
 mod latencies;
 mod limits;
@@ -88,6 +89,7 @@ pub use future::Fut;
 pub use gauge::Gauge;
 pub use http_status::named_status;
 pub use id::{AddressId, CaseId, RuntimeId, StudyId, UnitId, WorkloadId};
+pub use image::{Container, ImageApp, ImageSign, ImageSource, KnownImage, Volume};
 pub use inside::{
     InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideTimes, InsideWait,
 };

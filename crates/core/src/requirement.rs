@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PhpBuild, PhpChoice, PhpWants};
+use crate::{ImageSource, PhpBuild, PhpChoice, PhpWants};
 
 /// How a program's version is read: run it with `args` and take the word after `prefix` in what it prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +130,13 @@ pub enum Requirement {
         /// How to get it.
         install: Install,
     },
+    /// An image that an engine of containers must have. What is found has its name in place of a path, and its id as the version.
+    Image {
+        /// The name under which it is found in [`Programs`].
+        key: &'static str,
+        /// Which image.
+        source: ImageSource,
+    },
     /// One of several files, absolute or relative to the application.
     AnyFile {
         /// The name under which it is found in [`Programs`]; none where nobody asks for its path.
@@ -153,7 +160,8 @@ impl Requirement {
             | Self::Php { key, .. }
             | Self::FrankenPhp { key, .. }
             | Self::PhpExtension { key, .. }
-            | Self::PhpPackage { key, .. } => Some(key),
+            | Self::PhpPackage { key, .. }
+            | Self::Image { key, .. } => Some(key),
             Self::AnyFile { key, .. } => *key,
         }
     }

@@ -71,6 +71,11 @@ pub trait Runtime: Sync {
         CaseRole::Candidate
     }
 
+    /// Whether what it serves are images, which bring application and server: every environment variable is then a setting of it.
+    fn serves_images(&self) -> bool {
+        false
+    }
+
     /// Whether it can serve an application of this kind, whatever its settings.
     fn serves(&self, kind: &AppKind) -> bool;
 
@@ -148,6 +153,9 @@ pub enum PlanError {
         /// How to get it.
         install: Install,
     },
+    /// What stands around runtimes is made of programs of one container, and an image has a container of its own.
+    #[error("serve the image {0}: it runs alone, without replicas, a balancer, services or restarts")]
+    Alone(String),
     /// A setting is missing.
     #[error("render {runtime}: no value for {tunable}")]
     Tunable {

@@ -194,7 +194,10 @@ pub async fn prepare(
             limits: *limits,
             topology: topology.clone(),
             platform: platform.id().to_owned(),
-            base_image: platform.base_image().map(str::to_owned),
+            base_image: match &deployment.container {
+                Some(container) => Some(container.record()),
+                None => platform.base_image().map(str::to_owned),
+            },
             pinning: pinning.clone(),
             load: load.clone(),
             beside: other_loads.clone(),
@@ -268,6 +271,10 @@ impl Copies {
     async fn of(&mut self, app: &App, platform: &dyn Platform) -> Result<PreparedApp, String> {
         if let Some((_, copy)) = self.known.iter().find(|(known, _)| known == app) {
             return copy.clone();
+        }
+        if app.source.as_os_str().is_empty() {
+            // An image brings its own.
+            return Ok(PreparedApp { folder: app.source.clone(), autoloader: None, remarks: Vec::new() });
         }
         let copy = match platform.prepare(app).await {
             Ok(mut copy) => {

@@ -1,9 +1,9 @@
 //! Which of a workload's applications are served: `--app symfony,laravel`.
 
-use stampede_core::{App, AppKind, CaseId, ServiceNeed, Workload};
+use stampede_core::{App, AppKind, CaseId, Runtime, ServiceNeed, Tuning, TuningProblem, Workload};
 
 use crate::case::Asked;
-use crate::compare::{RuntimeChoice, app_for};
+use crate::compare::RuntimeChoice;
 use crate::listed::Listed;
 use crate::mistake::Gathered;
 use crate::suggestion::suggest;
@@ -37,6 +37,23 @@ pub(crate) fn named<'a>(workload: &'a Workload, name: Option<&str>) -> Vec<&'a A
     workload.apps.iter().filter(|app| name.is_none_or(|name| app.name == name)).collect()
 }
 
+/// The first of these applications that the runtime serves under these settings, none if it serves none of them
+/// under any, or which setting stands in the way.
+pub(crate) fn app_for<'a>(
+    runtime: &dyn Runtime,
+    apps: &[&'a App],
+    given: &Tuning,
+) -> Result<Option<&'a App>, TuningProblem> {
+    let mut problem = None;
+    for app in apps.iter().filter(|app| runtime.serves(&app.kind)) {
+        match runtime.suits(&app.kind, given) {
+            Ok(()) => return Ok(Some(app)),
+            Err(found) => problem = problem.or(Some(found)),
+        }
+    }
+    problem.map_or(Ok(None), Err)
+}
+
 /// The name of a case, with the application's where several are compared.
 pub(crate) fn case_id(id: &CaseId, app: &App, several: bool) -> CaseId {
     if several { CaseId::new(format!("{id}/{}", app.name)) } else { id.clone() }
@@ -44,8 +61,9 @@ pub(crate) fn case_id(id: &CaseId, app: &App, several: bool) -> CaseId {
 
 /// Gives PHP applications the extensions by which they reach their services.
 pub(crate) fn reach_services(workload: &mut Workload, services: &[ServiceNeed]) {
-    let is_php =
-        |app: &&mut App| !matches!(app.kind, AppKind::GoProgram | AppKind::GoFunction { .. } | AppKind::Command(_));
+    let is_php = |app: &&mut App| {
+        !matches!(app.kind, AppKind::GoProgram | AppKind::GoFunction { .. } | AppKind::Command(_) | AppKind::Image(_))
+    };
     for app in workload.apps.iter_mut().filter(is_php) {
         for extension in services.iter().flat_map(|service| &service.extensions) {
             if !app.extensions.contains(extension) {
@@ -72,7 +90,7 @@ pub(crate) fn check_service(
         [name] => format!("'s app {name}"),
         names => format!("'s apps {}", names.join(", ")),
     };
-    let is_idle = |case: &Asked| !chosen.iter().any(|name| serves(case, name));
+    let is_idle = |case: &Asked| case.image.is_none() && !chosen.iter().any(|name| serves(case, name));
     // Beside one that serves, another one is only left out.
     if choice != RuntimeChoice::All && cases.iter().all(is_idle) {
         for case in cases {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stampede_core::{App, Workload};
+use stampede_core::{App, Workload, WorkloadId};
 
 use crate::autoloader;
 use crate::document::{Place, Text};
@@ -55,11 +55,20 @@ pub(crate) fn in_plan(file: &PlanFile, section: &AppSection, index: Option<&Path
     let look = (section.kind.is_none() && folder.is_dir())
         .then(|| look(&folder, section.index.as_deref()))
         .transpose()
+        // Images bring applications of their own.
+        .or_else(|unfit| if file.has_images() { Ok(None) } else { Err(unfit) })
         .map_err(|Unfit { problem, fix, .. }| {
             let fix = fix.unwrap_or_else(|| "correct it, or say what it is with kind".to_owned());
             Mistakes::one(place.key("dir"), problem, fix)
         })?;
     serve(section, look, &file.folder, &place)
+}
+
+/// Images that are asked for `/`: what they hold is not looked at.
+pub(crate) fn in_images(name: &str) -> Result<Served, Mistakes> {
+    let place = format!("image {name}");
+    serve(AppSection { dir: Text(".".to_owned()), ..AppSection::default() }, None, Path::new("."), &Place::of(&place))
+        .map(|served| Served { workload: Workload { id: WorkloadId::new(name), ..served.workload }, ..served })
 }
 
 fn serve(section: AppSection, look: Option<Look>, folder: &Path, place: &Place<'_>) -> Result<Served, Mistakes> {

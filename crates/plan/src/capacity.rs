@@ -8,9 +8,10 @@ use stampede_core::Rounds;
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad, MachineSize};
 use crate::flags::{
-    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, MaxTimeFlag, PhpFlag, ReadyTimeoutFlag, SamplingFlag,
-    SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, MaxTimeFlag, OfflineFlag, PhpFlag, ReadyTimeoutFlag,
+    SamplingFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
+use crate::image::{self, ImageFlags};
 use crate::mistake::{Gathered, Mistakes};
 use crate::rounds::read_max_time;
 
@@ -27,11 +28,13 @@ const LOAD: &str = "open:poisson:1";
 #[derive(Args, Clone, Debug, Default)]
 #[expect(missing_docs, reason = "each group says what it is")]
 pub struct CapacityFlags {
-    /// The runtime (see `stampede list runtimes`)
-    #[arg(value_name = "RUNTIME")]
-    pub runtime: String,
+    /// The runtime (see `stampede list runtimes`); with --image or --dockerfile it is `image` and may be left out
+    #[arg(value_name = "RUNTIME", required_unless_present_any = ["images", "dockerfiles"])]
+    pub runtime: Option<String>,
     #[command(flatten)]
     pub subject: SubjectFlag,
+    #[command(flatten)]
+    pub images: ImageFlags,
     #[command(flatten)]
     pub slo: SloFlag,
     #[command(flatten)]
@@ -53,6 +56,8 @@ pub struct CapacityFlags {
     #[command(flatten)]
     pub ready_timeout: ReadyTimeoutFlag,
     #[command(flatten)]
+    pub offline: OfflineFlag,
+    #[command(flatten)]
     pub sampling: SamplingFlag,
     #[command(flatten)]
     pub topology: TopologyFlags,
@@ -71,13 +76,16 @@ pub fn read_capacity(
     machine: MachineSize,
     catalogue: &dyn Catalogue,
 ) -> Result<ComparePlan, Mistakes> {
-    let CapacityFlags { runtime, max_time, mut duration, mut warm_up, .. } = flags;
+    let CapacityFlags { max_time, mut duration, mut warm_up, .. } = flags;
+    let (runtime, subject) = image::runtime_and_subject(flags.runtime, flags.subject, &flags.images);
     let mut mistakes = Gathered::default();
     let max_time = read_max_time(max_time.max_time.as_deref(), &mut mistakes);
     duration.duration.get_or_insert_with(|| DEFAULT_DURATION.to_owned());
     warm_up.warm_up.get_or_insert_with(|| DEFAULT_WARM_UP.to_owned());
     let compare = CompareFlags {
-        subject: flags.subject,
+        subject,
+        images: flags.images,
+        offline: flags.offline,
         app: flags.app,
         exchanges: flags.exchanges,
         php: flags.php,

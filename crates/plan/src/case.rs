@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stampede_core::{App, CaseId, CaseRole, Runtime, Tuning};
+use stampede_core::{App, CaseId, CaseRole, ImageApp, Runtime, Tuning};
 
 use crate::catalogue::Catalogue;
 use crate::choice::{RuntimesAsked, check, find, read_runtimes, read_settings};
 use crate::compare::{RuntimeChoice, setting};
 use crate::document::Text;
+use crate::image::{self, AskedImage};
 use crate::mistake::Gathered;
 use crate::plan_file::{CaseSection, PlanFile, RoleEntry};
 
@@ -19,6 +20,8 @@ pub(crate) struct Asked {
     pub(crate) id: CaseId,
     pub(crate) runtime: &'static dyn Runtime,
     pub(crate) role: CaseRole,
+    /// The image that it is, which is then what is served.
+    pub(crate) image: Option<ImageApp>,
     /// Settings that were asked for.
     pub(crate) given: Tuning,
     /// What mistakes call it.
@@ -30,7 +33,7 @@ pub(crate) struct Asked {
 impl Asked {
     fn new(runtime: &'static dyn Runtime, place: String) -> Self {
         let id = CaseId::new(runtime.id().as_str());
-        Self { id, runtime, role: runtime.role(), given: Tuning::new(), place, spots: None }
+        Self { id, runtime, role: runtime.role(), image: None, given: Tuning::new(), place, spots: None }
     }
 
     /// What mistakes call one of its settings. One that only follows from the plan file's is told at its case.
@@ -48,13 +51,14 @@ impl Asked {
 /// flag the place of the same setting in the file.
 pub(crate) fn read_cases(
     runtimes: RuntimesAsked<'_>,
+    images: Vec<AskedImage>,
     set: &[String],
     file: Option<&PlanFile>,
     apps: &[App],
     catalogue: &dyn Catalogue,
     mistakes: &mut Gathered,
 ) -> (Vec<Asked>, RuntimeChoice) {
-    let by_file = file.filter(|_| matches!(runtimes, RuntimesAsked::Listed(None)));
+    let by_file = file.filter(|_| matches!(runtimes, RuntimesAsked::Listed(None)) && images.is_empty());
     let named = by_file.and_then(|file| Some((file, file.sections.runtimes.as_ref()?)));
     let with_settings = by_file.and_then(|file| Some((file, file.sections.cases.as_ref()?)));
     let (mut cases, choice) = match (named, with_settings) {
@@ -66,12 +70,34 @@ pub(crate) fn read_cases(
         (Some((file, runtimes)), None) => {
             (read_file_runtimes(file, runtimes, catalogue, mistakes), RuntimeChoice::Named)
         }
+        // Images alone, unless runtimes are named beside them.
+        (None, None) if !images.is_empty() && matches!(runtimes, RuntimesAsked::Listed(None)) => {
+            (Vec::new(), RuntimeChoice::Named)
+        }
         (None, None) => {
             let (chosen, choice) = read_runtimes(runtimes, catalogue, mistakes);
             let asked = |runtime: &'static dyn Runtime| Asked::new(runtime, runtimes.place(runtime.id().as_str()));
             (chosen.into_iter().map(asked).collect(), choice)
         }
     };
+    if !images.is_empty() {
+        // It was named for them.
+        cases.retain(|case| !case.runtime.serves_images());
+        if let Some(runtime) = image::runtime(catalogue.runtimes()) {
+            cases.extend(images.into_iter().map(|AskedImage { id, image, place }| Asked {
+                id: CaseId::new(id),
+                image: Some(image),
+                ..Asked::new(runtime, place)
+            }));
+        }
+    }
+    if choice == RuntimeChoice::All {
+        cases.retain(|case| !case.runtime.serves_images());
+    }
+    for case in cases.iter().filter(|case| case.runtime.serves_images() && case.image.is_none()) {
+        let fix = "add --image my/app:1 or, to a case of the plan, image: {name: 'my/app:1'}";
+        mistakes.add(&case.place, "is any image, and none is named", fix);
+    }
     let chosen: Vec<_> = cases.iter().map(|case| case.runtime).collect();
     let flags = read_settings(set, runtimes, &chosen, apps, catalogue, mistakes);
     for case in &mut cases {
@@ -118,7 +144,7 @@ fn read_file_cases(
 ) -> Vec<Asked> {
     let mut cases = Vec::new();
     let mut ids = BTreeSet::new();
-    for (index, CaseSection { id, runtime: Text(name), role, set }) in sections.iter().enumerate() {
+    for (index, CaseSection { id, runtime: Text(name), role, image, set }) in sections.iter().enumerate() {
         let section = file.place("cases").item(index);
         let place = section.key("runtime");
         let spelled = id.as_ref().map_or(name, |Text(id)| id);
@@ -136,8 +162,20 @@ fn read_file_cases(
                 continue;
             }
         };
+        let image = match image {
+            Some(_) if !runtime.serves_images() => {
+                mistakes.add(section.key("image"), "is not for this runtime", "remove it, or write runtime: image");
+                None
+            }
+            // One that is mistaken is told already.
+            Some(entry) => match entry.read(&file.folder, &section.key("image"), mistakes) {
+                Some(image) => Some(image),
+                None => continue,
+            },
+            None => None,
+        };
         let role = role.map_or_else(|| runtime.role(), RoleEntry::role);
-        let mut asked = Asked { id: CaseId::new(spelled), role, ..Asked::new(runtime, place.to_string()) };
+        let mut asked = Asked { id: CaseId::new(spelled), role, image, ..Asked::new(runtime, place.to_string()) };
         let mut spots = BTreeMap::new();
         for (tunable, Text(value)) in set {
             let spot = section.key("set").key(tunable).to_string();
@@ -157,7 +195,8 @@ fn read_file_cases(
     cases
 }
 
-fn is_id(text: &str) -> bool {
+/// Whether a case can be called so.
+pub(crate) fn is_id(text: &str) -> bool {
     let known = |character: char| character.is_ascii_alphanumeric() || "._-@".contains(character);
     (1..=MOST_LETTERS).contains(&text.len()) && text.chars().all(known)
 }

@@ -6,6 +6,7 @@ use stampede_core::{App, AppKind, Runtime, RuntimeId, Tuning};
 
 use crate::catalogue::Catalogue;
 use crate::compare::RuntimeChoice;
+use crate::image::is_variable;
 use crate::mistake::Gathered;
 use crate::suggestion::suggest;
 
@@ -120,6 +121,13 @@ pub(crate) fn check(runtime: &dyn Runtime, apps: &[App], tunable: &str, value: &
     }
     if let Some(known) = own.iter().find(|known| known.name == tunable) {
         return known.values.check(value).map_err(|problem| (problem, "see the workload's tunables".to_owned()));
+    }
+    if runtime.serves_images() {
+        let fix = "an image's settings are environment variables, for example image.WORKERS=4";
+        return match is_variable(tunable) {
+            true => Ok(()),
+            false => Err((format!("names {tunable}, which is no environment variable"), fix.to_owned())),
+        };
     }
     let names: Vec<&str> =
         runtime.tunables().iter().map(|known| known.name).chain(own.iter().map(|known| known.name.as_str())).collect();

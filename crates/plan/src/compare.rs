@@ -12,7 +12,7 @@ use stampede_core::{
 };
 use stampede_scenario::Scenario;
 
-use crate::app::{case_id, check_service, named, reach_services, read_apps};
+use crate::app::{app_for, case_id, check_service, named, reach_services, read_apps};
 use crate::application::Served;
 use crate::at::{read_at, settle_at};
 use crate::block_order::{OrderChoice, read_order, settle_order};
@@ -23,10 +23,12 @@ use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
     AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag, INSIDE_RATE,
-    IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag,
-    RoundsFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag,
+    ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags,
+    WarmUpFlag,
 };
 use crate::generators::{read_generators, read_server_address};
+use crate::image::{self, ImageFlags, read_images};
 use crate::kind::kinds_served;
 use crate::listed::Listed;
 use crate::load::read_feeders;
@@ -56,6 +58,8 @@ pub struct CompareFlags {
     /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
     #[arg(long, value_name = "A,B", help_heading = "What")]
     pub runtimes: Option<String>,
+    #[command(flatten)]
+    pub images: ImageFlags,
     #[command(flatten)]
     pub host: HostFlag,
     #[command(flatten)]
@@ -92,6 +96,8 @@ pub struct CompareFlags {
     pub ready_timeout: ReadyTimeoutFlag,
     #[command(flatten)]
     pub platform: PlatformFlags,
+    #[command(flatten)]
+    pub offline: OfflineFlag,
     #[command(flatten)]
     pub sampling: SamplingFlag,
     #[command(flatten)]
@@ -224,6 +230,8 @@ pub struct ComparePlan {
     pub ready_timeout: Duration,
     /// Where deployments run.
     pub platform: PlatformChoice,
+    /// Whether nothing is fetched for that.
+    pub offline: bool,
     /// Whether deployments are sampled while they are measured.
     pub sampled: bool,
     /// How many samples a second are taken of the stacks of each thread of PHP meanwhile; none where they are not sampled.
@@ -311,7 +319,7 @@ impl ComparePlan {
     ) -> Result<Self, Mistakes> {
         let Subject { mut served, file } = match given.application {
             Some(folder) => Subject::of_application(folder, &flags.subject.index),
-            None => Subject::read(&flags.subject, catalogue),
+            None => Subject::read(&flags.subject, &flags.images, catalogue),
         };
         let mut values = Values { file: file.as_ref(), mistakes: Gathered::default() };
         if flags.inside.inside && flags.sampling.no_sampling {
@@ -430,7 +438,19 @@ impl ComparePlan {
             |all| all.base_image.as_ref().filter(|_| !is_typed_local),
             platform::read_base_image,
         );
+        let has_images = !flags.images.is_empty() || file.as_ref().is_some_and(PlanFile::has_images);
+        let platform = match has_images {
+            true => {
+                let written = file.as_ref().and_then(|file| Some(file.sections.platform.as_ref()?.0.as_str()));
+                let asked = flags.platform.platform.as_deref().or(written);
+                platform::with_images(platform, asked, &mut values.mistakes)
+            }
+            false => platform,
+        };
         let platform = platform::upon(platform, base_image, &mut values.mistakes);
+        if flags.offline.offline && platform == PlatformChoice::Local {
+            values.mistakes.add("--offline", "is for containers, and there are none", "leave it out");
+        }
         let generators = read_generators(flags.generators.generators.as_deref(), &mut values.mistakes);
         let listen = read_server_address(flags.server_address.server_address.as_deref(), &mut values.mistakes);
         if flags.server_address.server_address.is_some() && platform != PlatformChoice::Local {
@@ -449,7 +469,9 @@ impl ComparePlan {
             Some(name) => RuntimesAsked::One(name),
             None => RuntimesAsked::Listed(flags.runtimes.as_deref()),
         };
-        let (cases, choice) = read_cases(runtimes, &set, file.as_ref(), apps, catalogue, &mut mistakes);
+        let images = read_images(&flags.images, &mut mistakes);
+        let (cases, choice) = read_cases(runtimes, images, &set, file.as_ref(), apps, catalogue, &mut mistakes);
+        image::check_alone(&cases, &topology, &mut mistakes);
         let workload = served.as_ref().ok().map(|served| &served.workload);
         let chosen_apps = read_apps(chosen_apps.as_deref(), workload, &mut mistakes);
         let builds = read_php(builds.as_deref(), &mut mistakes);
@@ -461,9 +483,13 @@ impl ComparePlan {
         if let Ok(Served { workload, .. }) = &served {
             check_service(workload, &chosen_apps, &cases, choice, &mut mistakes);
             for (name, case) in chosen_apps.iter().flat_map(|name| cases.iter().map(move |case| (name, case))) {
+                let own = case.image.as_ref().map(|image| image::app(image, workload));
                 let app = match app_for(case.runtime, &named(workload, name.as_deref()), &case.given) {
-                    Ok(Some(app)) => app,
-                    Ok(None) => continue,
+                    _ if own.is_some() && name.as_ref() != chosen_apps.first().and_then(Option::as_ref) => continue,
+                    Ok(found) => match own.as_ref().or(found) {
+                        Some(app) => app,
+                        None => continue,
+                    },
                     Err(TuningProblem { tunable, problem, fix }) => {
                         mistakes.add(case.setting(&tunable, &case.given), problem, fix);
                         continue;
@@ -479,7 +505,7 @@ impl ComparePlan {
                     place,
                     &mut mistakes,
                 );
-                let id = case_id(&case.id, app, chosen_apps.len() > 1);
+                let id = case_id(&case.id, app, chosen_apps.len() > 1 && own.is_none());
                 for php in that_matter(case.runtime, app, &builds) {
                     let id = with_build(id.clone(), php.as_ref(), &builds);
                     let (runtime, app, tuning) = (case.runtime, app.clone(), tuning.clone());
@@ -506,6 +532,7 @@ impl ComparePlan {
         };
         let pilots_are_asked = warm_up == WarmUpChoice::Pilots;
         let (warm_up, pilots) = settle(warm_up, &load, scenario.is_some(), rounds, duration, &mut mistakes);
+        let all_are_images = !candidates.is_empty() && candidates.iter().all(|one| one.runtime.serves_images());
         let is_unable = |case: &&Asked| {
             served.is_ok() && !candidates.iter().any(|candidate| candidate.runtime.id() == case.runtime.id())
         };
@@ -549,9 +576,11 @@ impl ComparePlan {
             seed,
             ready_timeout,
             platform,
+            offline: flags.offline.offline,
             sampled: !flags.sampling.no_sampling,
             inside: flags.inside.inside.then_some(INSIDE_RATE),
-            yard_stick: !flags.no_yard_stick,
+            // It is served in the base image, which images alone do not need.
+            yard_stick: !flags.no_yard_stick && !all_are_images,
             calibrate: flags.calibrate,
             slo,
         })
@@ -638,23 +667,6 @@ impl<'a> Values<'a> {
             }
         }
     }
-}
-
-/// The first of these applications that the runtime serves under these settings, none if it serves none of them
-/// under any, or which setting stands in the way.
-pub(crate) fn app_for<'a>(
-    runtime: &dyn Runtime,
-    apps: &[&'a App],
-    given: &Tuning,
-) -> Result<Option<&'a App>, TuningProblem> {
-    let mut problem = None;
-    for app in apps.iter().filter(|app| runtime.serves(&app.kind)) {
-        match runtime.suits(&app.kind, given) {
-            Ok(()) => return Ok(Some(app)),
-            Err(found) => problem = problem.or(Some(found)),
-        }
-    }
-    problem.map_or(Ok(None), Err)
 }
 
 /// A setting as it is typed.

@@ -209,6 +209,14 @@ pub struct BaseImageFlag {
     pub base_image: Option<String>,
 }
 
+/// Whether anything is fetched for it.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct OfflineFlag {
+    /// With containers: fetch and install nothing. Where an image or package is missing, list what is and measure nothing
+    #[arg(long, help_heading = "Study")]
+    pub offline: bool,
+}
+
 /// What is read while it is measured.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct SamplingFlag {

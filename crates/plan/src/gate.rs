@@ -10,7 +10,20 @@ use crate::flags::{
     DeploymentFlags, DurationFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, RoundsFlag, SeedFlag, SubjectFlag,
     WarmUpFlag,
 };
+use crate::image::ImageFlags;
 use crate::mistake::Mistakes;
+
+/// What an image's case is called until it is one of two sides.
+const SIDE: &str = "image";
+
+/// One side of a gate, as it was typed.
+#[derive(Clone, Copy, Debug)]
+pub enum GateSide<'a> {
+    /// What lies in this folder.
+    Folder(&'a Path),
+    /// The image of this name, asked what the plan in the current folder asks, or for `/`.
+    Image(&'a str),
+}
 
 /// How both sides of a gate are measured, where their plans do not say it.
 #[derive(Args, Clone, Debug, Default)]
@@ -64,22 +77,29 @@ impl GateFlags {
         .find_map(|(is_given, flag)| is_given.then_some(flag))
     }
 
-    /// Reads them for the side in this folder, of which this decides.
+    /// Reads them for a side, of which this decides.
     ///
     /// # Errors
     ///
     /// All mistakes of the command line and of the files in the folder.
     pub fn read(
         &self,
-        side: &Path,
+        side: GateSide<'_>,
         decides: ChangeMetric,
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<ComparePlan, Mistakes> {
         let Self { index, runtime, deployment, load, duration, warm_up, rounds, max_time, order, seed } = self.clone();
+        let (subject, images) = match side {
+            GateSide::Folder(folder) => (Some(folder.display().to_string()), ImageFlags::default()),
+            GateSide::Image(name) => {
+                (None, ImageFlags { images: vec![format!("{SIDE}={name}")], ..ImageFlags::default() })
+            }
+        };
         let flags = CompareFlags {
-            subject: SubjectFlag { subject: Some(side.display().to_string()), index },
+            subject: SubjectFlag { subject, index },
             runtimes: runtime,
+            images,
             deployment,
             load,
             duration,

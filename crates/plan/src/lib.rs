@@ -24,6 +24,7 @@ mod flags;
 mod forecast;
 mod gate;
 mod generators;
+mod image;
 mod kind;
 mod ladder;
 mod listed;
@@ -66,7 +67,8 @@ pub use flags::{
     ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 pub use forecast::{ForecastFlags, read_forecast};
-pub use gate::GateFlags;
+pub use gate::{GateFlags, GateSide};
+pub use image::ImageFlags;
 pub use ladder::{LadderFlags, LadderPlan, Rung};
 pub use load::{LoadFlags, LoadPlan};
 pub use look::Look;

@@ -49,6 +49,11 @@ impl PlanFile {
         Ok(Self { document, folder: folder.to_owned(), sections })
     }
 
+    /// Whether it compares images, which bring their applications.
+    pub(crate) fn has_images(&self) -> bool {
+        self.sections.cases.iter().flatten().any(|case| case.image.is_some())
+    }
+
     /// Where the value of a key stands: `limits.cpus`.
     pub(crate) fn place(&self, key: &str) -> Place<'_> {
         key.split('.').fold(self.document.place(), |place, key| place.key(key))

@@ -1,5 +1,6 @@
 //! Where deployments run.
 
+use crate::image::is_image;
 use crate::mistake::Gathered;
 
 /// What containers are made of where nothing is said.
@@ -32,16 +33,24 @@ pub(crate) fn read(typed: Option<&str>, mistakes: &mut Gathered) -> PlatformChoi
     }
 }
 
-/// An image's name as engines take it, with its tag or digest.
-/// <https://pkg.go.dev/github.com/distribution/reference>
 pub(crate) fn read_base_image(typed: Option<&str>, mistakes: &mut Gathered) -> Option<String> {
     let image = typed?;
-    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "._-/:@".contains(letter);
-    if image.starts_with(|first: char| first.is_ascii_alphanumeric()) && image.chars().all(is_part) {
+    if is_image(image) {
         return Some(image.to_owned());
     }
     mistakes.add(format!("--base-image {image}"), "is not the name of an image", "for example debian:bookworm");
     None
+}
+
+/// The platform of a plan with images, which are containers wherever nothing else was asked for.
+pub(crate) fn with_images(platform: PlatformChoice, asked: Option<&str>, mistakes: &mut Gathered) -> PlatformChoice {
+    if asked == Some(LOCAL) {
+        mistakes.add(format!("--platform {LOCAL}"), "has no containers, and images are compared", "leave it out");
+    }
+    match platform {
+        PlatformChoice::Local => PlatformChoice::Docker { base_image: BASE_IMAGE.to_owned() },
+        docker @ PlatformChoice::Docker { .. } => docker,
+    }
 }
 
 /// Puts the base image that was named into the platform that takes one.

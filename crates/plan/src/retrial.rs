@@ -4,15 +4,20 @@ use std::env;
 use std::path::Path;
 
 use clap::Args;
-use stampede_core::{App, BlockOrder, Candidate, Case, CaseId, DefaultsContext, Rounds, Study, Tuning, TuningProblem};
+use stampede_core::{
+    App, AppKind, BlockOrder, Candidate, Case, CaseId, DefaultsContext, ImageSource, Rounds, Study, Tuning,
+    TuningProblem,
+};
 
 use crate::block_order::OrderChoice;
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
 use crate::flags::{
-    AppFlag, BaseImageFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, InsideFlag, MaxTimeFlag, PhpFlag,
-    PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, BaseImageFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, InsideFlag, MaxTimeFlag,
+    OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag,
+    TopologyFlags, WarmUpFlag,
 };
+use crate::image::ImageFlags;
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::PLAN_FILE;
 use crate::rounds::{LEAST_ROUNDS, LeastTime, make_room, read_max_time, read_rounds};
@@ -31,6 +36,8 @@ pub struct RetrialFlags {
     pub exchanges: ExchangesFlag,
     #[command(flatten)]
     pub image: BaseImageFlag,
+    #[command(flatten)]
+    pub offline: OfflineFlag,
     #[command(flatten)]
     pub ready_timeout: ReadyTimeoutFlag,
     #[command(flatten)]
@@ -84,7 +91,8 @@ impl RetrialPlan {
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
         let from = flags.from.as_deref();
-        let subject = subject(from, study, catalogue)?;
+        let image = measured_image(case, catalogue);
+        let subject = subject(from, study, image, catalogue)?;
         let mut mistakes = Gathered::default();
         let max_time = read_max_time(flags.max_time.max_time.as_deref(), &mut mistakes);
         let rounds = read_rounds(flags.rounds.rounds.as_deref(), max_time, &mut mistakes);
@@ -92,31 +100,34 @@ impl RetrialPlan {
             let problem = format!("is too few: a verdict takes {LEAST_ROUNDS}");
             mistakes.add(format!("--rounds {few}"), problem, "for example --rounds 5");
         }
-        let base_image = flags.image.base_image.clone().or_else(|| case.base_image.clone());
-        let image = BaseImageFlag { base_image };
-        let read = ComparePlan::read(
-            &CompareFlags {
-                subject: SubjectFlag { subject, index: flags.index.clone() },
-                app: AppFlag { app: Some(case.app.clone()) },
-                exchanges: flags.exchanges.clone(),
-                platform: PlatformFlags { platform: Some(case.platform.clone()), image },
-                ready_timeout: flags.ready_timeout.clone(),
-                php: PhpFlag { php: series(case) },
-                runtimes: Some(case.runtime.to_string()),
-                duration: flags.duration.clone(),
-                // The stored study says how long it was; pilots are not repeated.
-                warm_up: WarmUpFlag { warm_up: Some("0s".to_owned()) },
-                precision: flags.precision.clone(),
-                seed: flags.seed.clone(),
-                inside: InsideFlag { inside: !flags.no_inside },
-                // They decide which of its applications a runtime serves.
-                deployment: DeploymentFlags { set: case.flags(), ..DeploymentFlags::default() },
-                topology: TopologyFlags { services: services(case), ..TopologyFlags::default() },
-                ..CompareFlags::default()
-            },
-            machine,
-            catalogue,
-        );
+        let base_image = case.base_image.clone().filter(|_| image.is_none());
+        let base_image = BaseImageFlag { base_image: flags.image.base_image.clone().or(base_image) };
+        // Images have no other than that of containers.
+        let platform = image.is_none().then(|| case.platform.clone());
+        let by_name = CompareFlags {
+            subject: SubjectFlag { subject, index: flags.index.clone() },
+            app: AppFlag { app: image.is_none().then(|| case.app.clone()) },
+            exchanges: flags.exchanges.clone(),
+            platform: PlatformFlags { platform, image: base_image },
+            offline: flags.offline,
+            ready_timeout: flags.ready_timeout.clone(),
+            php: PhpFlag { php: series(case) },
+            runtimes: image.is_none().then(|| case.runtime.to_string()),
+            duration: flags.duration.clone(),
+            // The stored study says how long it was; pilots are not repeated.
+            warm_up: WarmUpFlag { warm_up: Some("0s".to_owned()) },
+            precision: flags.precision.clone(),
+            seed: flags.seed.clone(),
+            inside: InsideFlag { inside: !flags.no_inside },
+            // They decide which of its applications a runtime serves.
+            deployment: DeploymentFlags { set: case.flags(), ..DeploymentFlags::default() },
+            topology: TopologyFlags { services: services(case), ..TopologyFlags::default() },
+            ..CompareFlags::default()
+        };
+        let read = match image {
+            None => ComparePlan::read(&by_name, machine, catalogue),
+            Some(image) => read_image(&by_name, image, (study, case), machine, catalogue),
+        };
         let plan = mistakes.finish(read)?;
         if plan.workload.id != study.workload {
             let place = format!("--from {}", from.unwrap_or(PLAN_FILE));
@@ -184,6 +195,44 @@ impl ComparePlan {
     }
 }
 
+/// The name and the id of the image that a case was, where it was one.
+fn measured_image<'a>(case: &'a Case, catalogue: &dyn Catalogue) -> Option<(&'a str, &'a str)> {
+    let runtime = catalogue.runtimes().iter().find(|runtime| runtime.id() == case.runtime)?;
+    case.base_image.as_deref().filter(|_| runtime.serves_images())?.rsplit_once('@')
+}
+
+/// The plan of an image, of what was measured whatever its name means now: the case of the plan file, which says how it is run, or
+/// the image as it is.
+fn read_image(
+    flags: &CompareFlags,
+    (name, id): (&str, &str),
+    (study, case): (&Study, &Case),
+    machine: MachineSize,
+    catalogue: &dyn Catalogue,
+) -> Result<ComparePlan, Mistakes> {
+    let in_file = ComparePlan::read(flags, machine, catalogue)
+        .ok()
+        .and_then(|plan| Some((plan.candidates.iter().find(|one| one.id == case.id)?.clone(), plan)));
+    let (mut candidate, mut plan) = match in_file {
+        Some((candidate, plan)) if candidate.runtime.serves_images() => (candidate, plan),
+        _ => {
+            let images = ImageFlags { images: vec![name.to_owned()], ..ImageFlags::default() };
+            let mut plan = ComparePlan::read(&CompareFlags { images, ..flags.clone() }, machine, catalogue)?;
+            if plan.look.is_none() && plan.workload.apps.is_empty() {
+                // Images alone are called by the first of them.
+                plan.workload.id = study.workload.clone();
+            }
+            let none = || Mistakes::one(format!("case {}", case.id), "is no image any more", "compare it again");
+            (plan.candidates.first().cloned().ok_or_else(none)?, plan)
+        }
+    };
+    if let AppKind::Image(image) = &mut candidate.app.kind {
+        image.source = ImageSource::Kept { name: name.to_owned(), id: id.to_owned() };
+    }
+    plan.candidates = vec![candidate];
+    Ok(plan)
+}
+
 /// A plan under the limits, load and topology of a case: under some loads turns do not hold.
 fn under(plan: ComparePlan, case: &Case) -> ComparePlan {
     let (load, beside) = (case.load.clone(), case.beside.clone());
@@ -202,7 +251,12 @@ fn of_case(candidate: &Candidate, case: &Case, ini: &[(&str, &str)]) -> Candidat
 }
 
 /// What is served: as it was named, or what is found by the name of the workload.
-fn subject(from: Option<&str>, study: &Study, catalogue: &dyn Catalogue) -> Result<Option<String>, Mistakes> {
+fn subject(
+    from: Option<&str>,
+    study: &Study,
+    image: Option<(&str, &str)>,
+    catalogue: &dyn Catalogue,
+) -> Result<Option<String>, Mistakes> {
     let name = study.workload.as_str();
     let is_built_in = || catalogue.workloads().iter().any(|built_in| built_in == name);
     let is_this_folder = || env::current_dir().is_ok_and(|folder| folder.file_name().is_some_and(|own| own == name));
@@ -211,6 +265,7 @@ fn subject(from: Option<&str>, study: &Study, catalogue: &dyn Catalogue) -> Resu
         None if is_built_in() || Path::new(name).is_dir() => Ok(Some(name.to_owned())),
         None if Path::new(PLAN_FILE).is_file() => Ok(None),
         None if is_this_folder() => Ok(Some(".".to_owned())),
+        None if image.is_some() => Ok(None),
         None => Err(Mistakes::one(
             format!("study {}", study.id),
             format!("was of {name}, which is not here"),

@@ -5,10 +5,10 @@ use std::path::Path;
 use clap::Args;
 use stampede_core::{Candidate, CaseId, Limits, Load, Runtime, Topology};
 
-use crate::app::{named, read_apps};
+use crate::app::{app_for, named, read_apps};
 use crate::catalogue::Catalogue;
 use crate::choice::{RuntimesAsked, find, read_settings};
-use crate::compare::{MachineSize, app_for, setting, tune};
+use crate::compare::{MachineSize, setting, tune};
 use crate::flags::{AppFlag, DeploymentFlags, LoadFlag, TopologyFlags};
 use crate::kind::kinds_served;
 use crate::listed::Listed;
@@ -105,6 +105,11 @@ impl RuntimePlan {
                         tuning,
                     });
                 }
+                Ok(None) if runtime.serves_images() => mistakes.add(
+                    &place,
+                    "brings what it serves",
+                    "its settings are the environment variables of its image",
+                ),
                 Ok(None) => mistakes.add(
                     &place,
                     format!(

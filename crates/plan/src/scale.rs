@@ -13,9 +13,10 @@ use crate::capacity::check;
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad, MachineSize};
 use crate::flags::{
-    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, PhpFlag, PlatformFlags, ReadyFlag,
-    ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, OfflineFlag, PhpFlag,
+    PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
+use crate::image::{self, ImageFlags};
 use crate::mistake::{Gathered, Mistakes};
 use crate::service::{PriceFlag, ServiceFlags, WaitingFlags, read_count, read_price, read_waiting};
 
@@ -31,11 +32,13 @@ const ROUNDS_OF_SEVERAL: &str = "3";
 #[derive(Args, Clone, Debug, Default)]
 #[expect(missing_docs, reason = "each group says what it is")]
 pub struct ScaleFlags {
-    /// The runtime (see `stampede list runtimes`)
-    #[arg(value_name = "RUNTIME")]
-    pub runtime: String,
+    /// The runtime (see `stampede list runtimes`); with --image or --dockerfile it is `image` and may be left out
+    #[arg(value_name = "RUNTIME", required_unless_present_any = ["images", "dockerfiles"])]
+    pub runtime: Option<String>,
     #[command(flatten)]
     pub subject: SubjectFlag,
+    #[command(flatten)]
+    pub images: ImageFlags,
     #[command(flatten)]
     pub app: AppFlag,
     #[command(flatten)]
@@ -75,6 +78,8 @@ pub struct ScaleFlags {
     pub ready_timeout: ReadyTimeoutFlag,
     #[command(flatten)]
     pub platform: PlatformFlags,
+    #[command(flatten)]
+    pub offline: OfflineFlag,
 }
 
 /// Services that are measured in the same blocks.
@@ -104,7 +109,8 @@ impl ScalePlan {
     ///
     /// All mistakes of the command line and of the files that it names.
     pub fn read(flags: ScaleFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
-        let ScaleFlags { runtime, deployment, service, against, total_cpus, waiting, price, mut rounds, .. } = flags;
+        let ScaleFlags { deployment, service, against, total_cpus, waiting, price, mut rounds, .. } = flags;
+        let (runtime, subject) = image::runtime_and_subject(flags.runtime, flags.subject, &flags.images);
         let mut mistakes = Gathered::default();
         let first = TypedService { name: None, runtime, deployment, service };
         let mut typed = vec![first.clone()];
@@ -121,7 +127,8 @@ impl ScalePlan {
         let total_cpus = total_cpus.map(|typed| read_count("--total-cpus", Some(&typed), 1, &mut mistakes));
         let common = Common {
             flags: CompareFlags {
-                subject: flags.subject,
+                subject,
+                images: flags.images,
                 app: flags.app,
                 exchanges: flags.exchanges,
                 php: flags.php,
@@ -132,6 +139,7 @@ impl ScalePlan {
                 seed: flags.seed,
                 ready_timeout: flags.ready_timeout,
                 platform: flags.platform,
+                offline: flags.offline,
                 topology: TopologyFlags {
                     client_rtt: flags.client_rtt,
                     ready: flags.ready,

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use stampede_core::Workload;
 
-use crate::application::{Served, in_folder, in_plan};
+use crate::application::{Served, in_folder, in_images, in_plan};
 use crate::catalogue::Catalogue;
 use crate::document::Text;
 use crate::flags::{IndexFlag, SubjectFlag};
+use crate::image::{ImageFlags, folder_name};
 use crate::mistake::Mistakes;
 use crate::plan_file::{PLAN_FILE, PlanFile, PlanSections};
 use crate::suggestion::suggest_or;
@@ -22,14 +23,15 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// Finds what was meant. A name is that of a built-in workload or else a path, and a folder's plan comes before its
-    /// workload, and that before what else it may hold.
-    pub(crate) fn read(flags: &SubjectFlag, catalogue: &dyn Catalogue) -> Self {
+    /// workload, and that before what else it may hold. Images need nothing else to be compared on.
+    pub(crate) fn read(flags: &SubjectFlag, images: &ImageFlags, catalogue: &dyn Catalogue) -> Self {
         let SubjectFlag { subject, index } = flags;
         let typed = match subject.as_deref() {
             Some(typed) => typed,
             None if Path::new(PLAN_FILE).is_file() => {
                 return Self::of_file(Path::new(PLAN_FILE), index, catalogue);
             }
+            None if let Some(name) = images.subject() => return Self { served: in_images(&name), file: None },
             None => {
                 let workloads = catalogue.workloads().join(", ");
                 return Self::mistaken(Mistakes::one(
@@ -92,6 +94,7 @@ fn served_by(file: &PlanFile, index: &IndexFlag, catalogue: &dyn Catalogue) -> R
         }
         (None, Some(app)) => in_plan(file, app, index.index.as_deref()),
         (Some(_), Some(_)) => Err(Mistakes::one(file.place("app"), "stands beside a workload", "keep one of the two")),
+        (None, None) if file.has_images() => in_images(&folder_name(&file.folder)),
         (None, None) => Err(Mistakes::one(
             file.document.file(),
             "does not say what is served",

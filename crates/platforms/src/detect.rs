@@ -14,7 +14,7 @@ mod php_setup;
 pub(crate) mod program;
 pub(crate) mod revision;
 
-use stampede_core::{Availability, Requirement};
+use stampede_core::{Availability, Install, Requirement};
 
 use self::program::{detect_command, detect_file, detect_program};
 
@@ -34,6 +34,10 @@ pub async fn detect(need: &Requirement) -> Availability {
         Requirement::Php { key: _, sapi, build, wants, install } => {
             php::detect(*sapi, build.as_ref(), wants, install).await
         }
+        Requirement::Image { key: _, source } => Availability::Missing {
+            what: format!("the image {source}, and there are no containers"),
+            install: Install { package: None, page: "compare it with --platform docker".to_owned() },
+        },
         Requirement::AnyFile { key: _, name, paths, install } => detect_file(name, paths, install),
     }
 }

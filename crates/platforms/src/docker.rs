@@ -3,16 +3,20 @@
 //! All units of a deployment are processes of one container, as they are in an image that is exported: the container's limits hold
 //! them together, and they meet over the same sockets as on the machine. Parts have control groups of their own below the container's. The run's folder is seen in the container at its own
 //! place, so files, sockets and logs are the same inside and outside. The software comes from an image of a distribution with
-//! packages of it. The load goes to the container's own address, past the engine's proxy.
+//! packages of it; or the container is of an image that serves by itself, which is run as it is. The load goes to the container's own address, past the engine's proxy.
 
 pub(crate) mod engine;
 mod image;
 mod inside;
 mod maker;
+mod own_container;
+mod own_image;
+mod port;
 mod preparation;
 mod question;
 mod running;
 mod sandbox;
+mod sockets;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -23,7 +27,8 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use stampede_core::{
-    App, Availability, Deployment, Finding, Found, Fut, Install, Limits, Requirement, Terms, with_causes,
+    App, Availability, Container, Deployment, Finding, Found, Fut, ImageSource, Install, Limits, Program, Requirement,
+    Terms, with_causes,
 };
 use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
@@ -31,11 +36,13 @@ pub use self::engine::DockerError;
 use self::engine::Engine;
 pub use self::image::remove_images;
 use self::maker::Contained;
+use self::own_container::OwnRunning;
+use self::own_image::Traits;
 use self::preparation::Preparation;
 pub use self::question::answer;
 use self::question::{Place, Question, packages, place};
 use self::running::{DockerRunning, Prepared};
-use self::sandbox::{Order, Purpose, Sandbox, Shown};
+use self::sandbox::{Order, OwnProcess, Purpose, Sandbox, Shown};
 use crate::detect::debian::InstalledPackage;
 use crate::detect::detect;
 use crate::layout::Built;
@@ -69,8 +76,12 @@ pub struct DockerConfig {
     pub server_cpus: Vec<u32>,
     /// How long a unit may take until something listens on its address.
     pub ready_timeout: Duration,
-    /// The image that software is installed in.
-    pub base_image: String,
+    /// The image that software is installed in; none where all deployments are of images that serve by themselves.
+    pub base_image: Option<String>,
+    /// Whether nothing is fetched or installed: what is missing is an error that lists it.
+    pub offline: bool,
+    /// Program and arguments that call [`crate::warden::run`].
+    pub warden: Vec<OsString>,
     /// The program that is put into a container to look around, and its arguments before the questions: it prints what
     /// [`answer`] says to them.
     pub looker: (PathBuf, Vec<OsString>),
@@ -89,6 +100,10 @@ pub struct DockerPlatform {
     vantage: Arc<dyn Vantage>,
     engine: Engine,
     image: Mutex<Image>,
+    /// What was found of images that serve by themselves.
+    own_images: Mutex<Vec<(ImageSource, Availability)>>,
+    /// The ports on which containers that serve by themselves answer, as they are run.
+    ports: Mutex<Vec<((Container, Program), u16)>>,
     /// Kept for their folders.
     preparations: Mutex<Vec<Preparation>>,
     cleaned: CleanReport,
@@ -121,14 +136,18 @@ impl DockerPlatform {
             Ok(cleaned) => cleaned?,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         };
-        image::base(&engine, &config.base_image, config.tell).await?;
-        let image = Image { name: config.base_image.clone(), answers: Vec::new() };
+        if let Some(image) = config.base_image.as_ref().filter(|_| !config.offline) {
+            image::base(&engine, image, config.tell).await?;
+        }
+        let image = Image { name: config.base_image.clone().unwrap_or_default(), answers: Vec::new() };
         let findings = (info.swap_limit == Some(false)).then(no_swap_limit).into_iter().collect();
         Ok(Self {
             config: Arc::new(config),
             vantage,
             engine,
             image: Mutex::new(image),
+            own_images: Mutex::default(),
+            ports: Mutex::default(),
             preparations: Mutex::default(),
             cleaned,
             findings,
@@ -147,11 +166,20 @@ impl DockerPlatform {
     ///
     /// When packages cannot be installed, or what is in the image cannot be told.
     pub async fn provide(&self, needs: &[Requirement]) -> Result<(), DockerError> {
+        if self.config.offline {
+            self.must_have(needs).await?;
+        }
+        for need in needs {
+            if let Requirement::Image { key: _, source } = need {
+                self.own_image(source).await;
+            }
+        }
+        let Some(base_image) = &self.config.base_image else { return Ok(()) };
         let questions: Vec<Question> = needs
             .iter()
             .filter_map(|need| match place(need, &self.sources()) {
                 Place::Container(question) => Some(question),
-                Place::Here | Place::Nowhere(_) => None,
+                Place::Here | Place::Nowhere(_) | Place::Engine(_) => None,
             })
             .collect();
         let mut name = self.known().name.clone();
@@ -169,14 +197,40 @@ impl DockerPlatform {
             }
             let tell = |packages: &BTreeSet<String>| {
                 let packages = packages.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-                (self.config.tell)(&format!(
-                    "installing {packages} in {} (kept for the next time)",
-                    self.config.base_image
-                ));
+                (self.config.tell)(&format!("installing {packages} in {base_image} (kept for the next time)"));
             };
-            name = image::install(&self.engine, &name, &lacking, tell).await?;
+            name = image::install(&self.engine, &name, &lacking, self.config.offline, tell).await?;
             asked.extend(lacking);
         }
+    }
+
+    /// Sees that the engine has every image: one that is built from a folder is made of what is there.
+    async fn must_have(&self, needs: &[Requirement]) -> Result<(), DockerError> {
+        let own = needs.iter().filter_map(|need| match need {
+            Requirement::Image { key: _, source: ImageSource::Named(name) } => Some(name),
+            _ => None,
+        });
+        let mut lacking = Vec::new();
+        for image in self.config.base_image.iter().chain(own) {
+            if image::inspect(&self.engine, image).await?.is_none() && !lacking.contains(image) {
+                lacking.push(image.clone());
+            }
+        }
+        if lacking.is_empty() { Ok(()) } else { Err(DockerError::Offline(lacking)) }
+    }
+
+    /// An image that serves by itself, which is had from where it is named or built when it is first asked for.
+    async fn own_image(&self, source: &ImageSource) -> Availability {
+        let found = |known: &Vec<(ImageSource, Availability)>| {
+            known.iter().find(|(known, _)| known == source).map(|(_, found)| found.clone())
+        };
+        let known = found(&self.own_images.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(known) = known {
+            return known;
+        }
+        let found = own_image::find(&self.engine, source, self.config.tell).await;
+        self.own_images.lock().unwrap_or_else(PoisonError::into_inner).push((source.clone(), found.clone()));
+        found
     }
 
     /// The packages of the image that these files of it came from. What came from none is the base image's.
@@ -232,6 +286,62 @@ impl DockerPlatform {
         serde_json::from_str(&answer).map_err(|error| unreadable(format!("{error}: {answer}")))
     }
 
+    /// Runs an image that serves by itself.
+    async fn begin_own(
+        &self,
+        container: &Container,
+        deployment: &Deployment,
+        terms: &Terms,
+    ) -> Result<OwnRunning, LaunchError> {
+        let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
+        let unit = deployment.units.first().ok_or_else(|| LaunchError::Prepare("there is no unit".to_owned()))?;
+        let not_started = |problem: String| LaunchError::Start { unit: unit.id.clone(), problem };
+        let traits = Traits::of(&self.engine, &container.id).await.map_err(|error| failed(&error))?;
+        let (env, told) = traits.environment(container, &unit.program);
+        let process = OwnProcess {
+            command: unit.program.args.clone(),
+            env,
+            volumes: container.volumes.clone(),
+            limits: None,
+            warden: self.config.warden.clone(),
+        };
+        let open = async |process: OwnProcess| {
+            let (image, purpose) = (container.id.clone(), Purpose::Own(process));
+            let order = Order { image, user: None, shown: None, purpose };
+            let opened = Sandbox::open(&self.engine, &self.config.state_dir, order).await;
+            opened.map_err(|error| not_started(with_causes(&error)))
+        };
+        let port = match container.port.or_else(|| self.known_port(container, &unit.program)) {
+            Some(port) => port,
+            // In a container of its own, so that what is measured begins untouched.
+            None => {
+                let sandbox = open(process.clone()).await?;
+                let (limit, vantage) = (self.config.ready_timeout, &*self.vantage);
+                let found = own_container::find_port(&sandbox, &traits.ports, vantage, limit).await;
+                sandbox.close().await.map_err(LaunchError::Prepare)?;
+                let port = found.map_err(not_started)?;
+                told.iter().for_each(|line| (self.config.tell)(line));
+                (self.config.tell)(&format!("{} answers on port {port}", container.image));
+                let of = (container.clone(), unit.program.clone());
+                self.ports.lock().unwrap_or_else(PoisonError::into_inner).push((of, port));
+                port
+            }
+        };
+        let limits = Some((terms.total, self.config.server_cpus.clone()));
+        let sandbox = open(OwnProcess { limits, ..process }).await?;
+        let nothing = || LaunchError::Prepare("the container has no address or no folder".to_owned());
+        let (address, folder) = sandbox.address.zip(sandbox.folder.as_ref()).ok_or_else(nothing)?;
+        let endpoints = layout::bind(deployment, folder, |_| Ok(SocketAddr::new(address, port)))?;
+        let places = layout::places(folder, &endpoints)?;
+        let vantage = Arc::clone(&self.vantage);
+        OwnRunning::start(sandbox, deployment, (places, endpoints), self.config.ready_timeout, vantage).await
+    }
+
+    fn known_port(&self, container: &Container, program: &Program) -> Option<u16> {
+        let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        ports.iter().find(|((known, by), _)| known == container && by == program).map(|(_, port)| *port)
+    }
+
     async fn begin(&self, deployment: &Deployment, terms: &Terms) -> Result<DockerRunning, LaunchError> {
         let config = &self.config;
         let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
@@ -282,7 +392,7 @@ impl Platform for DockerPlatform {
     }
 
     fn base_image(&self) -> Option<&str> {
-        Some(&self.config.base_image)
+        self.config.base_image.as_deref()
     }
 
     fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
@@ -290,6 +400,7 @@ impl Platform for DockerPlatform {
             let question = match place(need, &self.sources()) {
                 Place::Here => return detect(need).await,
                 Place::Nowhere(what) => return missing(what.to_owned(), "--platform local".to_owned()),
+                Place::Engine(source) => return self.own_image(source).await,
                 Place::Container(question) => question,
             };
             let known =
@@ -309,7 +420,7 @@ impl Platform for DockerPlatform {
             };
             match answer {
                 Availability::Missing { what, install: _ } => {
-                    let base = &self.config.base_image;
+                    let base = self.config.base_image.as_deref().unwrap_or_default();
                     missing(
                         format!("{what}, which no package of {base} gives"),
                         "use another --base-image, or --platform local".to_owned(),
@@ -349,7 +460,14 @@ impl Platform for DockerPlatform {
         deployment: &'a Deployment,
         terms: &'a Terms,
     ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>> {
-        Box::pin(async move { Ok(Box::new(self.begin(deployment, terms).await?) as Box<dyn Running>) })
+        Box::pin(async move {
+            match &deployment.container {
+                Some(container) => {
+                    Ok(Box::new(self.begin_own(container, deployment, terms).await?) as Box<dyn Running>)
+                }
+                None => Ok(Box::new(self.begin(deployment, terms).await?) as Box<dyn Running>),
+            }
+        })
     }
 }
 

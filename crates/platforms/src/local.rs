@@ -1,6 +1,6 @@
 //! The platform `local`: processes on this machine.
 
-mod message;
+pub(crate) mod message;
 mod port;
 mod preparation;
 mod running;

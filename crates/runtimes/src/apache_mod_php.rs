@@ -148,6 +148,7 @@ impl Runtime for ApacheModPhp {
             addresses: vec![front::address(), status::APACHE.address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            container: None,
             preparation: framework::preparation(cx.app, &lookup)?,
             probe: Some(apache::probe(cx, lookup.php(MODULE)?)?),
             units: vec![unit(cx, &lookup)?],

@@ -242,6 +242,7 @@ pub(crate) fn deployment(
         addresses: vec![front::address(), php_probe::address(), status::FRANKENPHP.address()],
         front: front::id(),
         app: cx.app.source.clone(),
+        container: None,
         preparation: framework::preparation_by(cx.app, |script| run(&["php-cli", script]))?,
         probe: Some(php_probe::at_address(cx.app, lookup.php(KEY)?, cx.limits)?),
         units: vec![Unit {

@@ -11,6 +11,7 @@ use crate::frankenphp_binary::FrankenPhpBinary;
 use crate::functions_framework_go::FunctionsFrameworkGo;
 use crate::functions_framework_php::FunctionsFrameworkPhp;
 use crate::go::Go;
+use crate::image::Image;
 use crate::nginx_fpm::NginxFpm;
 use crate::php_cli_server::PhpCliServer;
 use crate::roadrunner::RoadRunner;
@@ -38,6 +39,7 @@ pub fn all() -> &'static [&'static dyn Runtime] {
         &FunctionsFrameworkGo,
         &Go,
         &Custom,
+        &Image,
     ]
 }
 

@@ -89,6 +89,7 @@ impl Runtime for Custom {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            container: None,
             preparation: (!command.replacements.is_empty())
                 .then(|| Preparation { replacements: command.replacements.clone(), ..Preparation::default() }),
             probe: None,

@@ -92,6 +92,7 @@ impl Runtime for FunctionsFrameworkGo {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            container: None,
             preparation: None,
             probe: None,
             units: vec![Unit {

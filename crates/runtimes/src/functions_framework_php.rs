@@ -84,6 +84,7 @@ impl Runtime for FunctionsFrameworkPhp {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            container: None,
             preparation: php_probe::saved_before(cx.app, &lookup, None)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
             units: vec![Unit {

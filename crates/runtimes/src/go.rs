@@ -82,6 +82,7 @@ impl Runtime for Go {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            container: None,
             preparation: None,
             probe: None,
             units: vec![Unit {

@@ -23,6 +23,7 @@ mod front;
 mod functions_framework_go;
 mod functions_framework_php;
 mod go;
+mod image;
 mod label;
 mod lookup;
 mod mariadb;

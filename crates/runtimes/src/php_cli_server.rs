@@ -90,6 +90,7 @@ impl Runtime for PhpCliServer {
             addresses: vec![Address { id: AddressId::new("front"), kind: AddressKind::Tcp }],
             front: AddressId::new("front"),
             app: cx.app.source.clone(),
+            container: None,
             preparation: php_probe::saved_before(cx.app, &lookup, framework::preparation(cx.app, &lookup)?)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],

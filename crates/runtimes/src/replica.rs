@@ -134,6 +134,7 @@ mod tests {
             addresses: vec![address("front"), address("fpm")],
             front: AddressId::new("front"),
             app: "app".into(),
+            container: None,
             preparation: None,
             probe: None,
             units: vec![Unit {

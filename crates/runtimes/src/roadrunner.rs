@@ -179,6 +179,7 @@ impl Runtime for RoadRunner {
             addresses: vec![front::address(), status::ROADRUNNER.address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            container: None,
             preparation: framework::preparation(cx.app, &lookup)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],

@@ -246,6 +246,7 @@ impl Runtime for Swoole {
             addresses: vec![front::address(), status::SWOOLE.address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            container: None,
             preparation: framework::preparation(cx.app, &lookup)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],

@@ -47,6 +47,9 @@ impl Composer for Topologies {
 
     fn compose(&self, one: Deployment, cx: &ComposeContext<'_>) -> Result<Composed, PlanError> {
         let topology = cx.topology;
+        if let Some(container) = one.container.as_ref().filter(|_| !topology.is_single()) {
+            return Err(PlanError::Alone(container.image.clone()));
+        }
         if topology.is_single() {
             return Ok(Composed { deployment: one, parts: Vec::new(), replicas: Vec::new() });
         }
@@ -81,7 +84,8 @@ impl Composer for Topologies {
             }
         }
         let Building { topology: _, addresses, units, parts } = built;
-        let deployment = Deployment { addresses, front: front::id(), app: one.app, preparation, probe, units };
+        let deployment =
+            Deployment { addresses, front: front::id(), app: one.app, container: None, preparation, probe, units };
         Ok(Composed { deployment, parts, replicas })
     }
 

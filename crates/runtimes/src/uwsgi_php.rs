@@ -185,6 +185,7 @@ impl Runtime for UwsgiPhp {
             addresses,
             front: front::id(),
             app: cx.app.source.clone(),
+            container: None,
             preparation: php_probe::saved_before(cx.app, &lookup, framework::preparation(cx.app, &lookup)?)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],

@@ -183,6 +183,7 @@ pub(crate) fn deployment(
         addresses: vec![front::address()],
         front: front::id(),
         app: cx.app.source.clone(),
+        container: None,
         preparation: framework::preparation(cx.app, lookup)?,
         probe: Some(php_probe::saved(cx.app, build, cx.limits)?),
         units: vec![Unit {

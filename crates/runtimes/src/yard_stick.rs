@@ -30,6 +30,7 @@ pub fn yard_stick(program: &Path, version: &str, args: &[&str], app: &Path) -> D
         addresses: vec![front::address()],
         front: front::id(),
         app: app.to_owned(),
+        container: None,
         preparation: None,
         probe: None,
         units: vec![Unit {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use stampede_core::{
     App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, DefaultsContext, Denied,
-    Deployment, Found, Limits, Load, Origin, PhpBuild, PlanError, Program, Programs, RenderContext, Runtime, Site,
-    Stop, StopSignal, Tuning,
+    Deployment, Found, ImageApp, ImageSource, Limits, Load, Origin, PhpBuild, PlanError, Program, Programs,
+    RenderContext, Runtime, Site, Stop, StopSignal, Tuning, Volume,
 };
 
 /// An application of each kind.
@@ -42,6 +42,11 @@ fn kinds() -> Vec<AppKind> {
                 values: CommandValues::Count { min: 1, max: 64 },
                 default: "4".to_owned(),
             }],
+        }),
+        AppKind::Image(ImageApp {
+            command: words("serve --workers 4"),
+            volumes: vec![Volume::Empty { at: "/var/data".to_owned() }],
+            ..ImageApp::of(ImageSource::Named("my/app:1".to_owned()))
         }),
     ]
 }
@@ -90,6 +95,7 @@ fn programs() -> Programs {
         ("google/cloud-functions-framework", program("/app/vendor/google/cloud-functions-framework", "1.4.3")),
         ("frankenphp", Found { version: "1.12.7".to_owned(), ..php("/usr/bin/frankenphp") }),
         ("the command's builder", program("/usr/bin/cc", "")),
+        ("the image", program("my/app:1", "sha256:0123456789abcdef")),
         ("go", program("/usr/bin/go", "1.19.8")),
         ("php", php("/usr/bin/php8.2")),
         ("php-fpm", php("/usr/sbin/php-fpm8.2")),

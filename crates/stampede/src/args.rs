@@ -219,6 +219,7 @@ pub(crate) enum Asked {
         stampede compare markdown --at 70%  (then latency at 70 % of the slowest)\n  \
         stampede compare markdown --replicas 2 --balancer nginx --tls\n  \
         stampede compare markdown --platform docker --base-image debian:bookworm\n  \
+        stampede compare --image my/app:fpm --image my/app:frankenphp\n  \
         stampede compare ./my-app           (what it is, is found by looking at it)\n  \
         stampede compare                    (the stampede.yaml in this folder, see stampede init)")]
 pub(crate) struct CompareArgs {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use stampede_analysis::deployable;
 use stampede_conduct::Host;
 use stampede_core::{
-    App, BuildStep, Candidate, Case, Deployment, Makes, Outcome as TrialOutcome, RenderContext, Requirement, Role,
-    Study, with_causes,
+    App, AppKind, BuildStep, Candidate, Case, Deployment, Makes, Outcome as TrialOutcome, RenderContext, Requirement,
+    Role, Study, with_causes,
 };
 use stampede_export::{BundleOrigin, Measured, Order, Target, label, next};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, PlatformChoice, RetrialFlags, RetrialPlan};
@@ -132,6 +132,15 @@ fn folder(
             plan.topology
         )));
     }
+    if let AppKind::Image(image) = &candidate.app.kind {
+        return Err(Failure::usage(format!(
+            "{} is an image, which is deployed as it is: nothing is exported\n  give it the limits that were measured, as in \
+             docker run --cpus {} --memory {}m",
+            image.source,
+            plan.limits.cpus,
+            plan.limits.memory.get() >> 20
+        )));
+    }
     let failed = |error: BundleFolderError| {
         let or =
             if flag == OUTPUT && matches!(error, BundleFolderError::NotEmpty(_)) { ", or give --force" } else { "" };
@@ -161,7 +170,7 @@ async fn write(export: &Export<'_>, folder: &BundleFolder) -> Result<String, Fai
     let containers = match &plan.platform {
         PlatformChoice::Local => None,
         PlatformChoice::Docker { base_image } => {
-            Some(crate::platform::containers(base_image, plan, &[], cpus.clone(), false).await?)
+            Some(crate::platform::containers(Some(base_image), plan, &[], cpus.clone(), false).await?)
         }
     };
     // Kept for the copy in which an application is prepared.

@@ -9,7 +9,7 @@ use stampede_analysis::{
 };
 use stampede_conduct::{Bench, Exit, Failure, Gated, Host, gate, read_metric};
 use stampede_core::{Case, Study, StudyKind};
-use stampede_plan::{ChangeMetric, GateFlags, read_threshold};
+use stampede_plan::{ChangeMetric, GateFlags, GateSide, read_threshold};
 use stampede_platforms::{Checkout, CheckoutError};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
 use stampede_report::{StudyView, csv, html};
@@ -66,12 +66,16 @@ fn exit(view: &GateView<'_>) -> Exit {
 enum Side {
     Folder(PathBuf),
     Revision(String),
+    Image(String),
     Study(String),
 }
 
 impl Side {
     /// What was meant: a folder comes before a revision of the same name.
     fn read(typed: &str) -> Self {
+        if let Some(name) = typed.strip_prefix("image:") {
+            return Self::Image(name.to_owned());
+        }
         match (typed.strip_prefix("study:"), typed.strip_prefix("git:")) {
             (Some(name), _) => Self::Study(name.to_owned()),
             (None, Some(name)) => Self::Revision(name.to_owned()),
@@ -84,6 +88,7 @@ impl Side {
     fn check_out(&self) -> Result<Files, Failure> {
         match self {
             Self::Folder(folder) => Ok(Files::Here(folder.clone())),
+            Self::Image(name) => Ok(Files::Inside(name.clone())),
             Self::Revision(revision) => match Checkout::of(revision, screen::warning) {
                 Err(error @ CheckoutError::NotWritten { .. }) => Err(Failure::missing(error)),
                 checked_out => checked_out.map(Files::CheckedOut).map_err(Failure::usage),
@@ -99,13 +104,16 @@ impl Side {
 enum Files {
     Here(PathBuf),
     CheckedOut(Checkout),
+    /// In an image.
+    Inside(String),
 }
 
 impl Files {
-    fn path(&self) -> &Path {
+    fn side(&self) -> GateSide<'_> {
         match self {
-            Self::Here(folder) => folder,
-            Self::CheckedOut(checkout) => &checkout.folder,
+            Self::Here(folder) => GateSide::Folder(folder),
+            Self::CheckedOut(checkout) => GateSide::Folder(&checkout.folder),
+            Self::Inside(name) => GateSide::Image(name),
         }
     }
 }
@@ -166,7 +174,7 @@ fn measured(
         Some(metric) if metric.unit == Unit::Microseconds => ChangeMetric::Latency,
         _ => ChangeMetric::Mean,
     };
-    let read = |side: &Files| measuring.read(side.path(), decides, size, &BuiltIn).map_err(Failure::usage);
+    let read = |side: &Files| measuring.read(side.side(), decides, size, &BuiltIn).map_err(Failure::usage);
     let (before, after) = Failure::both(read(&base), read(&head))?;
     match gate(bench, &path, [before, after], metric, threshold)? {
         Gated::Interrupted(kept) => {
@@ -276,6 +284,7 @@ mod tests {
             ("git:src", Side::Revision("src".to_owned())),
             ("HEAD~1", Side::Revision("HEAD~1".to_owned())),
             ("study:latest", Side::Study("latest".to_owned())),
+            ("image:my/app:1", Side::Image("my/app:1".to_owned())),
         ] {
             assert_eq!(Side::read(typed), expected);
         }

@@ -44,6 +44,11 @@ pub(crate) async fn platform(
             Ok(Box::new(platform))
         }
         PlatformChoice::Docker { base_image } => {
+            // Images that serve by themselves need no other.
+            let all = [plan].into_iter().chain(beside.iter().copied());
+            let is_needed = all.clone().any(|plan| plan.yard_stick)
+                || all.flat_map(|plan| &plan.candidates).any(|candidate| !candidate.runtime.serves_images());
+            let base_image = is_needed.then_some(base_image.as_str());
             Ok(Box::new(containers(base_image, plan, beside, server_cpus, quiet).await?))
         }
     }
@@ -59,9 +64,9 @@ fn as_root(program: &str, args: impl Iterator<Item = String>) -> String {
         .join(" ")
 }
 
-/// Containers of this image, with all that the runtimes of a plan and of those beside it need.
+/// Containers of this image, where one is needed, with all that the runtimes of a plan and of those beside it need.
 pub(crate) async fn containers(
-    base_image: &str,
+    base_image: Option<&str>,
     plan: &ComparePlan,
     beside: &[&ComparePlan],
     server_cpus: Vec<u32>,
@@ -73,7 +78,9 @@ pub(crate) async fn containers(
         cache_dir: folders::cache()?,
         server_cpus,
         ready_timeout: plan.ready_timeout,
-        base_image: base_image.to_owned(),
+        base_image: base_image.map(str::to_owned),
+        offline: plan.offline,
+        warden: warden()?,
         looker: (env::current_exe().map_err(Failure::missing)?, vec![looker::COMMAND.into()]),
         sources: all().flat_map(|plan| &plan.candidates).map(|candidate| candidate.app.source.clone()).collect(),
         parts: !plan.topology.is_single(),

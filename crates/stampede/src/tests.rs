@@ -9,6 +9,7 @@ mod comparison;
 mod databases;
 mod failures;
 mod gate;
+mod images;
 mod interruption;
 mod made_up;
 mod open_part;

@@ -107,6 +107,11 @@ impl Platform for FakePlatform {
             let install = Install { package: Some(what.to_owned()), page: format!("https://{what}.example") };
             return Box::pin(async move { Availability::Missing { what: what.to_owned(), install } });
         }
+        if let Requirement::Image { key: _, source } = need {
+            let name = source.to_string();
+            let found = Found { version: format!("sha256:{name:x<12}"), path: PathBuf::from(name), php: None };
+            return Box::pin(async move { Availability::Found(found) });
+        }
         let php = need.is_php().then(php_build);
         let version = php.as_ref().map_or_else(|| "1.26.0".to_owned(), |php| php.version.clone());
         let found = Found { path: PathBuf::from("/fake").join(need.key().unwrap_or("file")), version, php };

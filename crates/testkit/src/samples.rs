@@ -95,6 +95,7 @@ pub fn deployment(name: &str) -> Deployment {
         addresses: Vec::new(),
         front: AddressId::new("front"),
         app: PathBuf::new(),
+        container: None,
         preparation: None,
         probe: None,
         units: vec![unit],

@@ -12,6 +12,7 @@ use stampede_core::CaseRole;
 
 use super::topology::TopologySection;
 use crate::document::Text;
+use crate::image::ImageEntry;
 use crate::workload::AppSection;
 
 /// A comparison of PHP runtimes: `stampede compare` with this file. Everything but the workload or the app has a default,
@@ -75,7 +76,10 @@ pub(crate) struct CaseSection {
     /// What it is compared for: a candidate can be recommended, a reference shows what is possible, and what is not for production
     /// is never recommended. By default the runtime's own.
     pub(crate) role: Option<RoleEntry>,
-    /// Tunables with values, see stampede show runtime NAME.
+    /// Of the runtime image: which image, and how it is run.
+    #[schemars(extend("examples" = ["{name: 'my/app:fpm'}"]))]
+    pub(crate) image: Option<ImageEntry>,
+    /// Tunables with values, see stampede show runtime NAME. Of the runtime image: environment variables.
     #[serde(default)]
     #[schemars(extend("examples" = ["{pm: static}"]))]
     pub(crate) set: BTreeMap<String, Text>,

@@ -236,6 +236,12 @@ pub enum DockerError {
         /// What went wrong.
         problem: String,
     },
+    /// Something would have to be fetched.
+    #[error(
+        "measure with --offline: the engine does not have {}\n  get it first (docker pull, docker load), or leave --offline out",
+        .0.join(", ")
+    )]
+    Offline(Vec<String>),
     /// The image is for other processors.
     #[error("use the image {image}: it is for {found}, and this machine is {here}")]
     Architecture {
@@ -256,6 +262,9 @@ pub enum DockerError {
         /// The end of what the builder printed.
         output: String,
     },
+    /// A container ended as soon as it was started.
+    #[error("start it: it ended with {0}")]
+    Ended(String),
     /// A template could not be filled in.
     #[error("write a Dockerfile")]
     Dockerfile(#[from] stampede_export::ExportError),

@@ -12,13 +12,14 @@ use futures_util::StreamExt as _;
 use sha2::{Digest, Sha256};
 
 use super::engine::{DockerError, Engine, api};
+use super::own_image;
 use crate::log_tail::last_lines;
 
 /// What all of them are called, before the colon.
 const NAME: &str = "stampede-software";
 
 /// The label of all of them; its value says what is in them.
-const SOFTWARE: &str = "io.stampede.software";
+pub(crate) const SOFTWARE: &str = "io.stampede.software";
 
 /// What builders know without being told of, so that a value is in no layer and in no key.
 /// <https://docs.docker.com/reference/dockerfile/#predefined-args>
@@ -52,7 +53,7 @@ pub(crate) async fn id(engine: &Engine, image: &str) -> Result<String, DockerErr
     Ok(inspect(engine, image).await?.and_then(|found| found.id).unwrap_or_default())
 }
 
-async fn inspect(engine: &Engine, image: &str) -> Result<Option<ImageInspect>, DockerError> {
+pub(crate) async fn inspect(engine: &Engine, image: &str) -> Result<Option<ImageInspect>, DockerError> {
     match engine.docker.inspect_image(image).await {
         Ok(found) => Ok(Some(found)),
         Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => Ok(None),
@@ -90,11 +91,12 @@ fn split(image: &str) -> (&str, &str) {
 }
 
 /// The image that has these packages upon another one, as far as the distribution has them: the kept one, or one that is built
-/// now, after `tell` was called. It is kept for all that was asked for, so that what the distribution has not is not tried again.
+/// now, after `tell` was called, unless nothing may be fetched. It is kept for all that was asked for, so that what the distribution has not is not tried again.
 pub(crate) async fn install(
     engine: &Engine,
     base: &str,
     packages: &BTreeSet<String>,
+    offline: bool,
     tell: impl Fn(&BTreeSet<String>),
 ) -> Result<String, DockerError> {
     let id = id(engine, base).await?;
@@ -106,6 +108,9 @@ pub(crate) async fn install(
         let image = format!("{NAME}:{tag}");
         if inspect(engine, &image).await?.is_some() {
             break image;
+        }
+        if offline {
+            return Err(DockerError::Offline(packages.iter().map(|name| format!("{name} in {base}")).collect()));
         }
         if !packages.is_empty() {
             tell(&packages);
@@ -173,7 +178,7 @@ async fn build(
 }
 
 /// Without the sequences by which the builder makes errors red.
-fn without_colour(text: &str) -> String {
+pub(crate) fn without_colour(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let plain = parts.next().unwrap_or_default().to_owned();
     parts.fold(plain, |plain, part| plain + part.split_once('m').map_or(part, |(_, rest)| rest))
@@ -215,7 +220,7 @@ fn not_found(output: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Removes every image that was built for runtimes: what each held. They are built again when they are needed.
+/// Removes every image that was built for runtimes or from an application's Dockerfile: what each held. They are built again when they are needed.
 ///
 /// # Errors
 ///
@@ -230,7 +235,8 @@ pub fn remove_images() -> Result<Vec<String>, DockerError> {
         images.sort_by_key(|image| std::cmp::Reverse(image.created));
         let mut removed = Vec::new();
         for image in images {
-            let tags = image.repo_tags.iter().filter(|tag| tag.starts_with(NAME)).cloned().collect::<Vec<_>>();
+            let is_ours = |tag: &&String| [NAME, own_image::NAME].iter().any(|name| tag.starts_with(name));
+            let tags = image.repo_tags.iter().filter(is_ours).cloned().collect::<Vec<_>>();
             // It is gone with the last of its names.
             for tag in &tags {
                 let removed = engine.docker.remove_image(tag, None::<RemoveImageOptions>, None).await;

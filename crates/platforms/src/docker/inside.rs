@@ -57,19 +57,12 @@ impl Inside {
         let mut process = Process { engine: self.engine.clone(), exec, pid: None };
         let told = process.inspect().await?;
         let pid = told.pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-        let watched = |problem: &dyn std::error::Error| DockerError::Prepare(format!("watch a process: {problem}"));
-        let opened = match pid.map(|pid| (pid, pidfd_open(pid, PidfdFlags::empty()))) {
-            // It has ended and was reaped.
-            None | Some((_, Err(Errno::SRCH))) => None,
-            Some((pid, fd)) => Some((pid, fd.map_err(|error| watched(&error))?)),
-        };
+        let opened = pid.map(|pid| Ok::<_, DockerError>((pid, watch(pid)?))).transpose()?;
         // Asked again: it is its number as long as it runs, so the descriptor is of no other process.
-        if let Some((pid, fd)) = opened.filter(|_| told.running == Some(true))
+        if let Some((pid, Some(fd))) = opened.filter(|_| told.running == Some(true))
             && process.inspect().await?.running == Some(true)
         {
-            // SAFETY: it owns the descriptor, which is always the same one and is closed with it.
-            let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
-            process.pid = Some((pid, fd.map_err(|error| watched(&error))?));
+            process.pid = Some((pid, fd));
             if let Some(part) = part {
                 process.let_go(pid, part).await?;
             }
@@ -137,6 +130,18 @@ impl Inside {
             end => Ok(Err(format!("{end}: {}", said.trim()))),
         }
     }
+}
+
+/// What becomes readable when a process ends; nothing where it has ended and was reaped.
+pub(crate) fn watch(pid: Pid) -> Result<Option<AsyncFd<OwnedFd>>, DockerError> {
+    let failed = |problem: &dyn std::error::Error| DockerError::Prepare(format!("watch a process: {problem}"));
+    let fd = match pidfd_open(pid, PidfdFlags::empty()) {
+        Err(Errno::SRCH) => return Ok(None),
+        fd => fd.map_err(|error| failed(&error))?,
+    };
+    // SAFETY: it owns the descriptor, which is always the same one and is closed with it.
+    let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+    fd.map(Some).map_err(|error| failed(&error))
 }
 
 /// A program that was started in a container.

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use stampede_core::{Availability, Found, Install, PhpChoice, PhpSapi, PhpWants, Requirement, VersionProbe};
+use stampede_core::{
+    Availability, Found, ImageSource, Install, PhpChoice, PhpSapi, PhpWants, Requirement, VersionProbe,
+};
 
 use crate::detect::debian::{self, InstalledPackage};
 use crate::detect::{extension, frankenphp, php, program};
@@ -58,20 +60,23 @@ pub(crate) fn package_of(file: PathBuf) -> Question {
 
 /// Where a requirement is looked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Place<'a> {
     /// Here: it builds, or it came with the application.
     Here,
     /// In a container.
     Container(Question),
+    /// By the engine itself: an image.
+    Engine(&'a ImageSource),
     /// Nowhere: containers cannot have it, for this reason.
     Nowhere(&'static str),
 }
 
 /// Where a requirement is looked for, with applications from these folders.
-pub(crate) fn place(need: &Requirement, sources: &[PathBuf]) -> Place {
+pub(crate) fn place<'a>(need: &'a Requirement, sources: &[PathBuf]) -> Place<'a> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let (of, install) = match need {
         Requirement::Builder { .. } | Requirement::PhpPackage { .. } => return Place::Here,
+        Requirement::Image { key: _, source } => return Place::Engine(source),
         Requirement::Program { key: _, names, version: VersionProbe { args, prefix }, install } => {
             (Sought::Program { names: owned(names), args: owned(args), prefix: (*prefix).to_owned() }, install.clone())
         }

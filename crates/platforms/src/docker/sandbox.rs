@@ -2,26 +2,31 @@
 //!
 //! Its first process reads from Stampede until nothing comes any more. So when Stampede is gone, however it went, the container
 //! ends with all that runs in it, and the engine removes it; only its network stays until the next start or `stampede clean`.
+//!
+//! An image that serves by itself has a first process of its own, which may insist on being the first and need not have any other
+//! program. Its container is ended by the run's warden, which notices in the same way that Stampede is gone.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bollard::container::AttachContainerResults;
 use bollard::models::{
-    ContainerCreateBody, ContainerInspectResponse, HostConfig, HostConfigLogConfig, NetworkCreateRequest,
+    ContainerCreateBody, ContainerInspectResponse, HealthConfig, HostConfig, HostConfigLogConfig, NetworkCreateRequest,
     ResourcesUlimits,
 };
 use bollard::query_parameters::{AttachContainerOptions, CreateContainerOptions};
 use rustix::process::{Resource, getegid, geteuid, getrlimit};
 use stampede_cgroup::{FileError, Group, QUOTA_PERIOD, V1Folders};
-use stampede_core::{Limits, Part, with_causes};
+use stampede_core::{Limits, Part, Volume, with_causes};
 
 use super::engine::{Containers, DockerError, Engine, api, block_on};
 use super::inside::Inside;
+use super::own_container;
 use crate::layout::folder::Folder;
 use crate::machine::user::User;
 use crate::runs::group::divide;
@@ -50,6 +55,22 @@ pub(crate) enum Purpose {
     Preparation,
     /// A deployment: what it may use, and on which processors; on a network of the run's own.
     Service(Limits, Vec<u32>),
+    /// An image that serves by itself, on a network of the run's own.
+    Own(OwnProcess),
+}
+
+/// The first process of an image that serves by itself.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnProcess {
+    /// What takes the place of the image's command; empty where nothing does.
+    pub(crate) command: Vec<String>,
+    /// Variables beside the image's own: `NAME=VALUE`.
+    pub(crate) env: Vec<String>,
+    pub(crate) volumes: Vec<Volume>,
+    /// What it may use, and on which processors; nothing bounds it where it is only looked at.
+    pub(crate) limits: Option<(Limits, Vec<u32>)>,
+    /// The program that ends it when Stampede is gone, with its arguments.
+    pub(crate) warden: Vec<OsString>,
 }
 
 /// Something of this machine that is seen in a container.
@@ -73,20 +94,26 @@ pub(crate) struct Sandbox {
     pub(crate) address: Option<IpAddr>,
     /// The control group that holds all of its processes.
     pub(crate) group: Group,
+    /// Its first process, as this machine numbers it.
+    pub(crate) first: u32,
+    /// When it was started.
+    pub(crate) started: Instant,
     // The line goes first: the container ends when it is closed, and the owner sees to the rest. It is kept and never used; the
     // lock is for the compiler.
-    _line: Mutex<AttachContainerResults>,
+    _line: Option<Mutex<AttachContainerResults>>,
     owner: ProcessOwner,
 }
 
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { inside, folder, address, group, _line: _, owner } = self;
+        let Self { inside, folder, address, group, first, started, _line: _, owner } = self;
         f.debug_struct("Sandbox")
             .field("inside", inside)
             .field("folder", folder)
             .field("address", address)
             .field("group", group)
+            .field("first", first)
+            .field("started", started)
             .field("owner", owner)
             .finish_non_exhaustive()
     }
@@ -104,21 +131,36 @@ impl Sandbox {
     pub(crate) async fn open(engine: &Engine, state_dir: &Path, order: Order) -> Result<Self, DockerError> {
         let (socket, state_dir) = (engine.socket.clone(), state_dir.to_owned());
         // On a thread that goes on when this future is dropped: what the engine is making then is removed afterwards.
+        let is_own = matches!(order.purpose, Purpose::Own(_));
         let made = tokio::task::spawn_blocking(move || make(socket, &state_dir, &order));
         let Made { container, folder, owner } =
             made.await.map_err(|error| DockerError::Prepare(with_causes(&error)))??;
         let docker = &engine.docker;
-        let attached = AttachContainerOptions { stdin: true, stream: true, ..Default::default() };
-        let line = docker.attach_container(&container, Some(attached)).await.map_err(api("attach to a container"))?;
+        let line = match is_own {
+            true => None,
+            false => {
+                let attached = AttachContainerOptions { stdin: true, stream: true, ..Default::default() };
+                let line = docker.attach_container(&container, Some(attached)).await;
+                Some(Mutex::new(line.map_err(api("attach to a container"))?))
+            }
+        };
+        let started = Instant::now();
         docker.start_container(&container, None).await.map_err(api("start a container"))?;
         let told = docker.inspect_container(&container, None).await.map_err(api("inspect a container"))?;
-        let group = group(&told, &container)?;
+        let (first, group) = match group(&told, &container) {
+            Ok(found) => found,
+            // It may have ended before it was looked at.
+            Err(error) if is_own => return Err(own_container::ended(docker, &container).await.unwrap_or(error)),
+            Err(error) => return Err(error),
+        };
         Ok(Self {
             inside: Inside { engine: engine.clone(), container },
             folder,
             address: address(&told),
             group,
-            _line: Mutex::new(line),
+            first,
+            started,
+            _line: line,
             owner,
         })
     }
@@ -152,14 +194,17 @@ fn make(socket: PathBuf, state_dir: &Path, order: &Order) -> Result<Made, Docker
     owner.hold(containers.clone()).map_err(|error| failed(&error))?;
     let folder = match &order.purpose {
         Purpose::Aside => None,
-        Purpose::Preparation | Purpose::Service(..) => {
+        Purpose::Preparation | Purpose::Service(..) | Purpose::Own(_) => {
             Some(Folder::create(&owner.run().folder, order.user).map_err(|error| failed(&error))?)
         }
     };
+    if let Purpose::Own(OwnProcess { warden, .. }) = &order.purpose {
+        owner.start_idle_warden(warden).map_err(|error| failed(&error))?;
+    }
     let container = block_on(async {
         let docker = Engine::connect(&socket).await?.docker;
         let name = format!("stampede-{}", containers.label);
-        if matches!(order.purpose, Purpose::Service(..)) {
+        if matches!(order.purpose, Purpose::Service(..) | Purpose::Own(_)) {
             let network =
                 NetworkCreateRequest { name: name.clone(), labels: Some(containers.labels()), ..Default::default() };
             docker.create_network(network).await.map_err(api("make a network"))?;
@@ -196,6 +241,7 @@ fn body(order: &Order, containers: &Containers, network: &str, folder: Option<&P
         Purpose::Aside => ("none", common),
         Purpose::Preparation => ("host", common),
         Purpose::Service(limits, cpus) => (network, limited(common, limits, cpus)),
+        Purpose::Own(process) => return own_body(process, image, common, containers, network),
     };
     let host = HostConfig { network_mode: Some(network.to_owned()), ..host };
     let (uid, gid) = match user {
@@ -215,6 +261,52 @@ fn body(order: &Order, containers: &Containers, network: &str, folder: Option<&P
         ..Default::default()
     }
 }
+
+/// The container of an image that serves by itself: its user, entry point and signals are its own. It stays when it has ended, so that
+/// what it printed can be read, and its own checks of its health, which would run within its limits, are off.
+fn own_body(
+    process: &OwnProcess,
+    image: &str,
+    common: HostConfig,
+    containers: &Containers,
+    network: &str,
+) -> ContainerCreateBody {
+    let OwnProcess { command, env, volumes, limits, warden: _ } = process;
+    let host = match limits {
+        Some((limits, cpus)) => limited(common, limits, cpus),
+        None => common,
+    };
+    let shown = volumes.iter().filter_map(|volume| match volume {
+        Volume::Shown { from, at } => Some(format!("{}:{at}:ro", from.display())),
+        Volume::Empty { .. } => None,
+    });
+    let empty = volumes.iter().filter_map(|volume| match volume {
+        Volume::Empty { at } => Some(at.clone()),
+        Volume::Shown { .. } => None,
+    });
+    let log = OWN_LOG.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    ContainerCreateBody {
+        image: Some(image.to_owned()),
+        cmd: (!command.is_empty()).then(|| command.clone()),
+        env: Some(env.clone()),
+        labels: Some(containers.labels()),
+        volumes: Some(empty.collect()),
+        healthcheck: Some(HealthConfig { test: Some(vec!["NONE".to_owned()]), ..Default::default() }),
+        host_config: Some(HostConfig {
+            network_mode: Some(network.to_owned()),
+            binds: Some(shown.collect()),
+            auto_remove: None,
+            init: None,
+            log_config: Some(HostConfigLogConfig { typ: Some("local".to_owned()), config: Some(log.into()) }),
+            ..host
+        }),
+        ..Default::default()
+    }
+}
+
+/// What an image that serves by itself prints is kept by the engine, no more than this of it.
+/// <https://docs.docker.com/engine/logging/drivers/local/>
+const OWN_LOG: [(&str, &str); 3] = [("max-size", "1m"), ("max-file", "1"), ("compress", "false")];
 
 /// The largest weight against other containers
 /// ([`--cpu-shares`](https://docs.docker.com/engine/containers/resource_constraints/#configure-the-default-cfs-scheduler)).
@@ -241,9 +333,9 @@ fn limited(host: HostConfig, limits: &Limits, cpus: &[u32]) -> HostConfig {
     }
 }
 
-/// The control group of a container's processes. Only one that names the container is taken for it: where the engine runs on
+/// The first process of a container, and the control group of all of them. Only one that names the container is taken for it: where the engine runs on
 /// another machine, the number is that of a process of this one, if of any.
-fn group(told: &ContainerInspectResponse, container: &str) -> Result<Group, DockerError> {
+fn group(told: &ContainerInspectResponse, container: &str) -> Result<(u32, Group), DockerError> {
     let pid = told.state.as_ref().and_then(|state| u32::try_from(state.pid?).ok()).filter(|pid| *pid > 0);
     let pid = pid.ok_or(DockerError::Program {
         program: FIRST.to_owned(),
@@ -268,7 +360,8 @@ fn group(told: &ContainerInspectResponse, container: &str) -> Result<Group, Dock
         Group::V1(folders) => vec![&folders.cpu, &folders.cpuacct, &folders.memory],
         Group::V2 { dir } => vec![dir],
     };
-    if own.into_iter().all(|folder| names(folder) && folder.is_dir()) { Ok(group) } else { Err(DockerError::Elsewhere) }
+    let is_its = own.into_iter().all(|folder| names(folder) && folder.is_dir());
+    if is_its { Ok((pid, group)) } else { Err(DockerError::Elsewhere) }
 }
 
 /// Its address on the one network that it is in.
@@ -312,6 +405,32 @@ mod tests {
         assert_eq!(host.network_mode.as_deref(), Some("n"));
         assert_eq!(body.user.as_deref(), Some("33:33"));
         assert_eq!(body.labels.unwrap()["io.stampede.run"], "1-0-ab");
+    }
+
+    #[test]
+    fn an_image_that_serves_by_itself_keeps_its_own_process_and_loses_its_checks() {
+        let containers = Containers { socket: PathBuf::from("/s"), label: "l".to_owned() };
+        let limits = Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) };
+        let process = OwnProcess {
+            command: Vec::new(),
+            env: vec!["A=b".to_owned()],
+            volumes: vec![
+                Volume::Empty { at: "/var/data".to_owned() },
+                Volume::Shown { from: PathBuf::from("/etc/php.ini"), at: "/php.ini".to_owned() },
+            ],
+            limits: Some((limits, vec![0])),
+            warden: Vec::new(),
+        };
+        let order = Order { image: "sha256:ab".to_owned(), user: None, shown: None, purpose: Purpose::Own(process) };
+        let body = body(&order, &containers, "n", Some(Path::new("/var/tmp/r/1-0")));
+        let host = body.host_config.unwrap();
+        assert_eq!((body.user, body.entrypoint, body.cmd, body.open_stdin), (None, None, None, None));
+        assert_eq!((host.init, host.auto_remove, host.network_mode.as_deref()), (None, None, Some("n")));
+        assert_eq!(body.healthcheck.unwrap().test.unwrap(), ["NONE"]);
+        assert_eq!(host.binds.unwrap(), ["/etc/php.ini:/php.ini:ro"]);
+        assert_eq!((body.volumes.unwrap(), body.env.unwrap()), (vec!["/var/data".to_owned()], vec!["A=b".to_owned()]));
+        assert_eq!((host.cpu_quota, host.memory), (Some(50_000), Some(256 << 20)));
+        assert_eq!(host.log_config.unwrap().typ.as_deref(), Some("local"));
     }
 
     #[test]

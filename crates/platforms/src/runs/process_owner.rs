@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -20,6 +20,7 @@ use super::lease::Lease;
 use super::process_table::{self, Process};
 use super::run::{END_TIME, PAUSE, Run, Session};
 use crate::docker::engine::Containers;
+use crate::local::message::Order;
 
 /// How long the warden may take to end a run before it is killed and Stampede does it: the warden's own bound and a
 /// little more.
@@ -83,6 +84,15 @@ impl ProcessOwner {
         self.warden = Some(Warden { process, socket: ours });
         self.lease.write(&self.run)?;
         socket
+    }
+
+    /// Starts a warden that has nothing to start: it ends the run when this process is gone.
+    pub(crate) fn start_idle_warden(&mut self, program: &[OsString]) -> io::Result<()> {
+        let mut socket = self.start_warden(program)?;
+        let begin = Order::Begin { run: self.run.clone(), user: None, cpus: Vec::new() };
+        let mut line = serde_json::to_vec(&begin)?;
+        line.push(b'\n');
+        socket.write_all(&line)
     }
 
     /// Tells the warden to end the run, waits until it has, and does it in its place when it is gone or takes too long.

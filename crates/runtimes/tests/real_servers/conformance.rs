@@ -121,7 +121,8 @@ rows! {
 
 #[test]
 fn every_runtime_has_a_row() {
-    for runtime in stampede_runtimes::all() {
+    // Images are run by an engine, in the tests of the platform `docker`.
+    for runtime in stampede_runtimes::all().iter().filter(|runtime| !runtime.serves_images()) {
         assert!(ROWS.iter().any(|row| row.id == runtime.id().as_str()), "{} has no row", runtime.id());
     }
 }

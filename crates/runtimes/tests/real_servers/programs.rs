@@ -88,6 +88,7 @@ pub(crate) fn find(needs: &[Requirement], app: &App) -> Result<Programs, String>
                 let version = row["version"].as_str().expect("a version").to_owned();
                 programs.insert(key.to_owned(), Found { path: vendor.join(package), version, php: None });
             }
+            Requirement::Image { source, .. } => return Err(format!("the image {source}")),
             Requirement::AnyFile { key, name, paths, .. } => {
                 let path =
                     paths.into_iter().map(|path| app.source.join(path)).find(|path| path.exists()).ok_or(name)?;

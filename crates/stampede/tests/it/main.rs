@@ -16,6 +16,7 @@ mod failures;
 mod forecast;
 mod gate;
 mod generators;
+mod images;
 mod inside;
 mod interruption;
 mod load;

@@ -1,0 +1,113 @@
+//! An image of a container that serves by itself, and the container that runs of it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// An application that is an image: any that listens on a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageApp {
+    /// Which image.
+    pub source: ImageSource,
+    /// What takes the place of the image's own command; empty where nothing does.
+    pub command: Vec<String>,
+    /// What the container sees beside its image.
+    pub volumes: Vec<Volume>,
+    /// The port that takes the load; found by asking where it is not given.
+    pub port: Option<u16>,
+}
+
+impl ImageApp {
+    /// An image as it is.
+    pub fn of(source: ImageSource) -> Self {
+        Self { source, command: Vec::new(), volumes: Vec::new(), port: None }
+    }
+}
+
+/// Where an image comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImageSource {
+    /// Its name with tag or digest.
+    Named(String),
+    /// One that was measured before: what is in it, whatever its name means now.
+    Kept {
+        /// The name that it had.
+        name: String,
+        /// What the engine knows it by: `sha256:...`.
+        id: String,
+    },
+    /// The Dockerfile in this folder, which is what it is built from.
+    Dockerfile(PathBuf),
+}
+
+impl fmt::Display for ImageSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) | Self::Kept { name, id: _ } => f.write_str(name),
+            Self::Dockerfile(folder) => write!(f, "{}/Dockerfile", folder.display()),
+        }
+    }
+}
+
+/// What a container sees at a place of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Volume {
+    /// An empty volume of the run, which it writes to.
+    Empty {
+        /// Its place in the container.
+        at: String,
+    },
+    /// A file or folder of this machine, which it may only read: what a trial wrote would be there for the next.
+    Shown {
+        /// What is shown.
+        from: PathBuf,
+        /// Its place in the container.
+        at: String,
+    },
+}
+
+/// A container of an image of its own, whose first process is the image's. Its deployment has one unit, whose program holds the
+/// arguments that take the place of the image's command, if there are any, and the environment beside the image's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// The image as it was named.
+    pub image: String,
+    /// What the engine knows it by, whatever its name: `sha256:...`.
+    pub id: String,
+    /// What it sees beside its image.
+    pub volumes: Vec<Volume>,
+    /// The port that takes the load; found by asking where it is not given.
+    pub port: Option<u16>,
+    /// What images of makers need to serve plain HTTP to anybody.
+    pub known: &'static [KnownImage],
+}
+
+impl Container {
+    /// The image and what is in it, for records: `my/app:fpm@sha256:...`.
+    pub fn record(&self) -> String {
+        format!("{}@{}", self.image, self.id)
+    }
+}
+
+/// What an image needs that is built upon a maker's, known by a sign of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownImage {
+    /// The maker's image.
+    pub name: &'static str,
+    /// By which it is known; one is enough.
+    pub signs: &'static [ImageSign],
+    /// Environment variables that it is given, unless the image or the plan sets them.
+    pub env: &'static [(&'static str, &'static str)],
+    /// Why, and where that stands.
+    pub why: &'static str,
+}
+
+/// What an image's configuration shows of whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageSign {
+    /// A label with this value.
+    Label(&'static str, &'static str),
+    /// An environment variable.
+    Variable(&'static str),
+    /// A part of a word of its entry point or command.
+    Word(&'static str),
+}
