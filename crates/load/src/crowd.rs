@@ -22,7 +22,7 @@ pub(crate) struct Crowd {
     pub(crate) script: Option<Script>,
     /// Its steps, or exchanges, among those of the load.
     pub(crate) steps: Range<usize>,
-    /// The exchanges in the order in which they are sent, over and over; empty for a crowd with a script.
+    /// The exchanges in the order in which they are sent, over and over; empty where there is a script.
     pub(crate) mix: Arc<[u32]>,
     pub(crate) think: Pause,
     pub(crate) random: Random,
@@ -86,7 +86,7 @@ impl Crowd {
         if place + 1 < self.mix.len() { place + 1 } else { 0 }
     }
 
-    /// The exchange at a place of the mix; of a crowd with a script, its first step.
+    /// The exchange at a place of the mix; where there is a script, its first step.
     pub(crate) fn exchange_at(&self, place: usize) -> usize {
         self.mix.get(place).map_or(self.steps.start, |exchange| *exchange as usize)
     }

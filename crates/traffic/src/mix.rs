@@ -1,4 +1,4 @@
-//! What is asked, and how often.
+//! Requests, and how often each was seen.
 
 use std::collections::HashMap;
 

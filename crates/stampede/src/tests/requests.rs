@@ -105,7 +105,7 @@ fn a_curl_line_is_sent_without_its_secrets() {
     assert_eq!(requests(&plan), ["POST /api", "GET /"], "{plan}");
     assert!(
         plan.contains("body: \"{\\\"q\\\":1}\"")
-            && plan.contains("Accept: \"application/json\"")
+            && plan.contains("Accept: application/json")
             && !plan.contains("s3cr3t"),
         "{plan}"
     );
@@ -159,7 +159,6 @@ fn what_cannot_be_read_is_refused_before_anything_is_started() {
         ),
         (vec!["--har", &har], "is no HTTP archive"),
         (vec!["--curl", "curl -F a=b http://h/"], "--curl --form is not done"),
-        (vec!["--curl", "curl http://h/", "--urls", "x"], "cannot be used with"),
     ] {
         let said = machine.run(&[&["init", &app][..], &flags].concat());
         assert_eq!(said.code, 2, "{said:?}");
