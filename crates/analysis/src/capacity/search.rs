@@ -156,12 +156,19 @@ pub(crate) fn next(saturation: f64, allowed: &[Option<f64>], probes: &[Probe], l
     let sent = probes.iter().filter(|probe| probe.end != ProbeEnd::Generator).map(|probe| probe.rate);
     let sent = sent.max_by(f64::total_cmp).unwrap_or(0.0);
     let counting = |probe: &&Probe| probe.end != ProbeEnd::Generator || probe.rate > sent;
+    let disturbed = probes.iter().filter(|probe| !counting(probe)).map(|probe| probe.rate).min_by(f64::total_cmp);
     let probes: &[Probe] = &probes.iter().filter(counting).cloned().collect::<Vec<_>>();
     let bounds = Bounds::of(probes);
     // What lies behind a wall is not reached, whatever the line says that leads through it.
     let crossing = crossing(saturation, allowed, probes)
         .filter(|(root, _)| bounds.wall.is_none_or(|wall| root.rate < wall) || bounds.low.is_none());
-    let done = || Next::Done(conclude(probes, bounds, crossing));
+    let done = || {
+        Next::Done(match (conclude(probes, bounds, crossing), disturbed) {
+            // Below, where the server may meet it, the generator was disturbed each time.
+            (Found::Nothing { least, .. }, Some(limit)) if limit < least => Found::BeyondGenerator { met: None, limit },
+            (found, _) => found,
+        })
+    };
     let probe = |rate: f64, long| Next::Probe { rate, long };
     let Some(last) = probes.last() else {
         return if left == 0 { done() } else { probe(FIRST * saturation, false) };
@@ -376,6 +383,9 @@ mod tests {
             panic!("{probes:?}")
         };
         assert!((250.0..850.0).contains(&rate), "{rate}");
+        // Disturbed each time, it says nothing of the server there.
+        let done = next(1_000.0, &[Some(0.01)], &probes, 0);
+        assert!(matches!(done, Next::Done(Found::BeyondGenerator { met: None, limit: 300.0 })), "{done:?}");
     }
 
     #[test]

@@ -156,8 +156,9 @@ fn containers_are_compared_exported_and_started_again() {
     let Some((stage, engine)) = begun(name, &["go"], "10.200.0.0/16") else { return };
     compares(&stage, &engine);
     is_an_image_itself(&engine);
-    images::are_compared(&stage, &engine);
+    // It exports the latest study.
     serves_what_is_exported(&stage, &engine);
+    images::are_compared(&stage, &engine);
     starts_a_replica_again(&stage, &engine);
     let said = run(&stage, &engine, &["clean", "--images"]);
     assert!(said.code == Some(0) && said.stderr.contains("removed the image stampede-software:"), "{said:?}");
