@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use minijinja::context;
+use stampede_core::shell_word;
 
 use crate::bundle::{BundleFile, ExportError, Resolved};
 use crate::order::Image;
-use crate::script::{Scripts, quoted};
+use crate::script::Scripts;
 use crate::software::pinned;
 use crate::template::Template;
 
@@ -33,7 +34,7 @@ pub(crate) fn grace(resolved: &Resolved<'_>) -> Duration {
 
 pub(crate) fn dockerfile(resolved: &Resolved<'_>, parts: &Image, scripts: &Scripts) -> Result<BundleFile, ExportError> {
     let Image { name: _, base, packages } = parts;
-    let in_root = |path: &str| quoted(&format!("{ROOT}/{path}"));
+    let in_root = |path: &str| shell_word(&format!("{ROOT}/{path}"));
     let folders: Vec<String> = resolved.writable().iter().map(|folder| in_root(folder)).collect();
     let logs = resolved.order.deployment.units.iter().flat_map(|unit| &unit.logs);
     let logs: Vec<String> = logs.map(|log| in_root(&log.display().to_string())).collect();

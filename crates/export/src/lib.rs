@@ -22,6 +22,5 @@ pub use bundle::{Bundle, BundleFile, ExportError, export};
 pub use next::next;
 pub use order::{Image, Order, Package, label};
 pub use origin::{BundleOrigin, Measured};
-pub use script::quoted;
 pub use software::software;
 pub use target::Target;

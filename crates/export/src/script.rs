@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use minijinja::{Value, context};
-use stampede_core::{AddressId, AddressKind, Program, Ready};
+use stampede_core::{AddressId, AddressKind, Program, Ready, shell_word};
 
 use crate::bundle::{BundleFile, ExportError, Resolved};
 use crate::health;
@@ -70,8 +70,8 @@ impl Scripts {
 
 /// What all scripts begin with.
 fn of_all(resolved: &Resolved<'_>) -> Value {
-    let folders: Vec<String> = resolved.writable().iter().map(|folder| quoted(folder)).collect();
-    context! { comment => resolved.comment(), root => quoted(&resolved.root), folders => folders.join(" ") }
+    let folders: Vec<String> = resolved.writable().iter().map(|folder| shell_word(folder)).collect();
+    context! { comment => resolved.comment(), root => shell_word(&resolved.root), folders => folders.join(" ") }
 }
 
 fn start(resolved: &Resolved<'_>) -> Result<String, ExportError> {
@@ -80,7 +80,7 @@ fn start(resolved: &Resolved<'_>) -> Result<String, ExportError> {
         let id = unit.id.as_str();
         // Whoever is asked last is waited for by those who ask.
         let ready = if number + 1 < units.len() { condition(resolved, &unit.ready)? } else { None };
-        let ready = ready.map(|condition| quoted(&condition));
+        let ready = ready.map(|condition| shell_word(&condition));
         Ok(context! {
             id,
             command => words(resolved, &unit.program, id)?,
@@ -90,7 +90,7 @@ fn start(resolved: &Resolved<'_>) -> Result<String, ExportError> {
         })
     };
     let rendered = units.iter().enumerate().map(of).collect::<Result<Vec<_>, _>>()?;
-    let left: Vec<String> = resolved.sockets().map(|(_, socket)| quoted(&socket)).collect();
+    let left: Vec<String> = resolved.sockets().map(|(_, socket)| shell_word(&socket)).collect();
     let pid_files = units.iter().flat_map(|unit| &unit.folders).map(|folder| format!("{}/*.pid", folder.display()));
     let left: Vec<String> = left.into_iter().chain(pid_files).collect();
     let seconds = resolved.order.ready.as_secs();
@@ -113,7 +113,7 @@ fn port(resolved: &Resolved<'_>, id: &AddressId) -> Result<String, ExportError> 
     let addresses = &resolved.order.deployment.addresses;
     let is_socket = addresses.iter().any(|address| address.id == *id && address.kind == AddressKind::UnixSocket);
     if is_socket {
-        return Ok(format!("[ -S {} ]", quoted(&resolved.text(&format!("@{{{id}}}"), "readiness")?)));
+        return Ok(format!("[ -S {} ]", shell_word(&resolved.text(&format!("@{{{id}}}"), "readiness")?)));
     }
     let place = resolved.text(&format!("@{{{id}.host}}/@{{{id}.port}}"), "readiness")?;
     Ok(format!("(exec 3<>/dev/tcp/{place}) 2>/dev/null"))
@@ -140,19 +140,10 @@ fn words(resolved: &Resolved<'_>, program: &Program, what: &str) -> Result<Strin
     let mut words: Vec<String> = Vec::new();
     if !env.is_empty() {
         words.push("env".to_owned());
-        words.extend(env.iter().map(|(name, value)| quoted(&format!("{name}={value}"))));
+        words.extend(env.iter().map(|(name, value)| shell_word(&format!("{name}={value}"))));
     }
-    words.extend(std::iter::once(&path).chain(&args).map(|word| quoted(word)));
+    words.extend(std::iter::once(&path).chain(&args).map(|word| shell_word(word)));
     Ok(words.join(" "))
-}
-
-/// A word as a POSIX shell reads it back.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@,+%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Bytes as the format of `printf`. <https://www.gnu.org/software/bash/manual/html_node/Bash-Builtins.html#index-printf>
@@ -180,11 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_bytes_come_through_a_shell_as_they_were() {
-        for (word, written) in [("-F", "-F"), ("", "''"), ("a b", "'a b'"), ("it's", "'it'\\''s'"), ("A=$x", "'A=$x'")]
-        {
-            assert_eq!(quoted(word), written);
-        }
+    fn bytes_come_through_printf_as_they_were() {
         assert_eq!(escaped(b"50% \\ 'a'\r\n\x001\xff"), "50%% \\\\ \\047a\\047\\r\\n\\0001\\377");
     }
 }

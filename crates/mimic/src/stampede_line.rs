@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use stampede_core::{Load, Protocol};
+use stampede_core::{Load, Protocol, shell_word};
 
 use crate::tool_run::{DAY, ToolRun};
 
@@ -12,7 +12,7 @@ pub(crate) fn of(run: &ToolRun, body: Option<&str>) -> String {
     let ToolRun { url, host, request, protocol, load, requests, duration, timeout, keep_alive, threads, .. } = run;
     let scheme = if url.encrypted { "https" } else { "http" };
     let path = request.path.strip_prefix(scheme).map_or(request.path.as_str(), |_| url.path.as_str());
-    let mut line = format!("stampede load {}", quoted(&format!("{scheme}://{}{path}", url.authority)));
+    let mut line = format!("stampede load {}", shell_word(&format!("{scheme}://{}{path}", url.authority)));
     match load {
         Load::Closed { connections } => {
             let _ = write!(line, " -c {connections}");
@@ -49,32 +49,22 @@ pub(crate) fn of(run: &ToolRun, body: Option<&str>) -> String {
         let _ = write!(line, " -m {}", request.method);
     }
     if *host != url.authority {
-        let _ = write!(line, " -H {}", quoted(&format!("Host: {host}")));
+        let _ = write!(line, " -H {}", shell_word(&format!("Host: {host}")));
     }
     // The engine says itself how a request is carried.
     for (name, value) in request.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("connection")) {
-        let _ = write!(line, " -H {}", quoted(&format!("{name}: {value}")));
+        let _ = write!(line, " -H {}", shell_word(&format!("{name}: {value}")));
     }
     match body {
         Some(path) => {
-            let _ = write!(line, " -b {}", quoted(&format!("@{path}")));
+            let _ = write!(line, " -b {}", shell_word(&format!("@{path}")));
         }
         None if request.body.is_empty() => {}
         None => {
-            let _ = write!(line, " -b {}", quoted(&String::from_utf8_lossy(&request.body)));
+            let _ = write!(line, " -b {}", shell_word(&String::from_utf8_lossy(&request.body)));
         }
     }
     line
-}
-
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=@,+%".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]
@@ -105,6 +95,6 @@ mod tests {
             let expected = expected.replace(" -m POST", "");
             assert!(mistakes.ends_with(&format!("or without it: {expected}")), "{mistakes}");
         }
-        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
     }
 }

@@ -22,7 +22,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior, Value, context, escape_formatter};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use stampede_core::StudyKind;
+use stampede_core::{StudyKind, shell_line};
 
 use self::document::WireDocument;
 use self::study::{StudyPage, Table};
@@ -277,8 +277,8 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
         lead: Some(replication::lead(view)),
         blocks,
         commands: vec![
-            (WORDS.of("measure_again"), commands::line(&command)),
-            (WORDS.of("report_again"), commands::line(&again)),
+            (WORDS.of("measure_again"), shell_line(&command)),
+            (WORDS.of("report_again"), shell_line(&again)),
         ],
     };
     page(&head, studies)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rustix::process::geteuid;
 use stampede_conduct::{Failure, needs};
+use stampede_core::shell_line;
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, PlatformChoice};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform};
@@ -56,12 +57,7 @@ pub(crate) async fn platform(
 
 /// The line that does the same as root.
 fn as_root(program: &str, args: impl Iterator<Item = String>) -> String {
-    ["sudo".to_owned(), program.to_owned()]
-        .into_iter()
-        .chain(args)
-        .map(|word| stampede_export::quoted(&word))
-        .collect::<Vec<_>>()
-        .join(" ")
+    shell_line(["sudo".to_owned(), program.to_owned()].into_iter().chain(args))
 }
 
 /// Containers of this image, where one is needed, with all that the runtimes of a plan and of those beside it need.

@@ -28,6 +28,7 @@ pub struct AccessLog {
 
 #[derive(Debug, Default)]
 struct Site {
+    lines: u64,
     pages: Pages,
     summary: LogSummary,
 }
@@ -87,8 +88,8 @@ impl AccessLog {
             Some(site) => site,
             None => self.sites.entry(host.to_owned()).or_default(),
         };
-        let LogSummary { taken, assets, robots, unsafe_methods, redirects, failed, lines, .. } = &mut site.summary;
-        *lines += 1;
+        site.lines += 1;
+        let LogSummary { taken, assets, robots, unsafe_methods, redirects, failed, .. } = &mut site.summary;
         let counted = match line.status {
             _ if is_robot(&line.agent) => robots,
             _ if is_asset(path) => assets,
@@ -113,9 +114,9 @@ impl AccessLog {
     /// The sites that the log has, where it has none of this name.
     pub fn finish(self, site: Option<&str>) -> Result<(Mix, LogSummary), Vec<String>> {
         let Self { lines, mut sites, not_understood, first_not_understood, minutes } = self;
-        let mut sizes: Vec<(String, u64)> =
-            sites.iter().map(|(name, site)| (name.clone(), site.summary.lines)).collect();
+        let mut sizes: Vec<(String, u64)> = sites.iter().map(|(name, site)| (name.clone(), site.lines)).collect();
         sizes.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then(a.cmp(b)));
+        let site = site.map(name_of_site);
         // Lines that name no site are of the one that is asked for.
         let is_asked = |name: &str| site.is_none_or(|site| name.is_empty() || name.eq_ignore_ascii_case(site));
         let chosen = sizes.iter().position(|(name, _)| is_asked(name));
@@ -124,7 +125,7 @@ impl AccessLog {
             None if sizes.is_empty() => (String::new(), sizes),
             None => return Err(sizes.into_iter().map(|(name, _)| name).collect()),
         };
-        let Site { pages, summary } = sites.remove(&name).unwrap_or_default();
+        let Site { lines: _, pages, summary } = sites.remove(&name).unwrap_or_default();
         let summary = LogSummary {
             site: (!name.is_empty()).then_some(name),
             other_sites: others,
@@ -204,7 +205,7 @@ mod tests {
         let (mix, summary) = log(&lines).finish(None).unwrap();
         assert_eq!((mix.total(), summary.site.as_deref()), (2, Some("b.example")));
         assert_eq!(summary.other_sites, [("a.example".to_owned(), 1), ("c.example".to_owned(), 1)]);
-        let (mix, summary) = log(&lines).finish(Some("C.example")).unwrap();
+        let (mix, summary) = log(&lines).finish(Some("C.example:8443")).unwrap();
         assert_eq!((targets(&mix), summary.site.as_deref()), (vec![("GET /c".to_owned(), 1)], Some("c.example")));
         assert_eq!(log(&lines).finish(Some("d.example")).unwrap_err(), ["b.example", "a.example", "c.example"]);
         let unnamed = [line("GET /", 200, "-")];

@@ -1,7 +1,6 @@
 //! A recording of a browser: an HTTP archive (HAR 1.2, <http://www.softwareishard.com/blog/har-12-spec/>).
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -29,8 +28,6 @@ pub struct RecordedStep {
     pub recorded: RecordedRequest,
     /// What it was answered with.
     pub status: u16,
-    /// How long after the answer before it was sent.
-    pub think: Duration,
     /// Whether it is a file of a page.
     pub is_asset: bool,
 }
@@ -49,9 +46,6 @@ struct Log {
 #[serde(rename_all = "camelCase")]
 struct Entry {
     started_date_time: Timestamp,
-    /// Milliseconds.
-    #[serde(default)]
-    time: f64,
     request: ArchivedRequest,
     response: ArchivedResponse,
 }
@@ -96,8 +90,7 @@ impl BrowserRecording {
         let mut entries = log.entries;
         entries.sort_by_key(|entry| entry.started_date_time);
         let (mut site, mut steps, mut other_sites) = (None::<String>, Vec::new(), BTreeSet::new());
-        let mut answered = None::<Timestamp>;
-        for Entry { started_date_time: at, time, request, response } in entries {
+        for Entry { started_date_time: _, request, response } in entries {
             let ArchivedRequest { method, url, headers, post_data } = request;
             // Data and scripts of extensions were not sent to anybody.
             let Some(Target { host: Some(host), path }) = Target::of(&url) else { continue };
@@ -111,11 +104,7 @@ impl BrowserRecording {
             for Pair { name, value } in &headers {
                 recorded.header(name, value);
             }
-            let think =
-                answered.map_or(Duration::ZERO, |before| at.duration_since(before).try_into().unwrap_or_default());
-            let ended = at.checked_add(Duration::try_from_secs_f64(time.max(0.0) / 1e3).unwrap_or_default());
-            answered = answered.max(ended.ok());
-            steps.push(RecordedStep { is_asset: is_asset(path), recorded, status: response.status, think });
+            steps.push(RecordedStep { is_asset: is_asset(path), recorded, status: response.status });
         }
         let site = site.ok_or("holds no request of a web server; record a visit from its first page on")?;
         Ok(Self { site, steps, other_sites })
@@ -127,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_visitor_did_is_read_in_order_with_pauses() {
+    fn what_a_visitor_did_is_read_in_order() {
         let entry = |at: &str, ms: u32, method: &str, url: &str, status: u16, more: &str| {
             format!(
                 r#"{{"startedDateTime":"2026-01-01T10:00:{at}Z","time":{ms},"request":{{"method":"{method}","url":"{url}","headers":[{{"name":"Cookie","value":"s=1"}},{{"name":"Accept","value":"text/html"}},{{"name":"User-Agent","value":"Mozilla"}}]{more}}},"response":{{"status":{status}}}}}"#
@@ -152,21 +141,17 @@ mod tests {
         assert_eq!((&*site, other_sites), ("a.example", BTreeSet::from(["cdn.example".to_owned()])));
         let told: Vec<_> = steps
             .iter()
-            .map(|RecordedStep { recorded, status, think, is_asset }| {
+            .map(|RecordedStep { recorded, status, is_asset }| {
                 let Request { method, path, headers, body } = &recorded.request;
-                format!(
-                    "{method} {path} {} {status} {think:?} {is_asset} {headers:?} {:?}",
-                    body.len(),
-                    recorded.secrets
-                )
+                format!("{method} {path} {} {status} {is_asset} {headers:?} {:?}", body.len(), recorded.secrets)
             })
             .collect();
         assert_eq!(
             told,
             [
-                r#"GET /?x=1 0 200 0ns false {"Accept": "text/html"} {"Cookie"}"#,
-                r#"GET /app.js 0 200 0ns true {"Accept": "text/html"} {"Cookie"}"#,
-                r#"POST /login 3 302 5.3s false {"Accept": "text/html"} {"Cookie"}"#,
+                r#"GET /?x=1 0 200 false {"Accept": "text/html"} {"Cookie"}"#,
+                r#"GET /app.js 0 200 true {"Accept": "text/html"} {"Cookie"}"#,
+                r#"POST /login 3 302 false {"Accept": "text/html"} {"Cookie"}"#,
             ]
         );
         for (archive, problem) in

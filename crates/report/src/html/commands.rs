@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stampede_core::{Case, Rounds, StudyKind};
+use stampede_core::{Case, Rounds, StudyKind, shell_line};
 
 use crate::StudyView;
 
@@ -51,7 +51,7 @@ pub(super) fn again(view: &StudyView<'_>) -> Option<String> {
     if study.kind == StudyKind::Calibrate {
         words.push("--calibrate".to_owned());
     }
-    Some(line(&words))
+    Some(shell_line(&words))
 }
 
 /// A calibration has its only runtime twice, under other names.
@@ -62,35 +62,4 @@ fn said_by_flags(kind: StudyKind, case: &Case, first: &Case) -> bool {
         && (limits, load) == (&first.limits, &first.load)
         && topology.is_default()
         && beside.is_empty()
-}
-
-/// Words as a POSIX shell reads them back.
-pub(super) fn line(words: &[String]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shells_read_words_back() {
-        let words = ["stampede", "it's", "$(rm -rf /)", "", "open:50..100/60s", "a=b", "x;y\nz"].map(str::to_owned);
-        let shown = line(&words);
-        assert_eq!(shown, "stampede 'it'\\''s' '$(rm -rf /)' '' open:50..100/60s a=b 'x;y\nz'");
-        let output =
-            std::process::Command::new("sh").args(["-c", &format!("printf '%s\\0' {shown}")]).output().unwrap();
-        let read: Vec<String> =
-            String::from_utf8(output.stdout).unwrap().split_terminator('\0').map(str::to_owned).collect();
-        assert_eq!(read, words);
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stampede_analysis::{CaseSummary, Metric, metric, planned};
-use stampede_core::{CaseId, Outcome, StudyKind, Trial, Verdict, VerdictWord};
+use stampede_core::{CaseId, Outcome, StudyKind, Trial, Verdict, VerdictWord, shell_line};
 
 use super::configuration::{self, Group};
 use super::prose::{Piece, pieces};
@@ -344,7 +344,7 @@ fn uncounted(digest: &Digest) -> Vec<String> {
 
 fn run_again(view: &StudyView<'_>, texts: &Texts) -> Vec<Fact> {
     let study = view.study;
-    let line = |words: &[&str]| commands::line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    let line = |words: &[&str]| shell_line(words);
     let mut facts: Vec<Fact> =
         commands::again(view).map(|value| Fact { name: texts.of("measure_again"), value }).into_iter().collect();
     if study.kind == StudyKind::Compare && view.finished_at.is_none() {

@@ -35,6 +35,9 @@ impl Traffic {
     /// What cannot be read, with what to do.
     pub(crate) fn read(args: &TrafficArgs, site: Option<&str>) -> Result<Option<Self>, Failure> {
         let TrafficArgs { access_log, urls, curl: lines, har, most } = args;
+        if *most == 0 {
+            return Err(Failure::usage("--most 0 takes no request; give at least 1"));
+        }
         let traffic = if !access_log.is_empty() {
             of_logs(access_log, site, *most)?
         } else if let Some(file) = urls {

@@ -158,6 +158,7 @@ fn what_cannot_be_read_is_refused_before_anything_is_started() {
             "the log has no page that was answered: lines: 1; requests of pages: 0 left out: 1 of files",
         ),
         (vec!["--har", &har], "is no HTTP archive"),
+        (vec!["--access-log", &log, "--most", "0"], "--most 0 takes no request; give at least 1"),
         (vec!["--curl", "curl -F a=b http://h/"], "--curl --form is not done"),
     ] {
         let said = machine.run(&[&["init", &app][..], &flags].concat());

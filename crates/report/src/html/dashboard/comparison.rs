@@ -4,12 +4,11 @@ use minijinja::context;
 use minijinja::value::Serde;
 use serde::Serialize;
 use stampede_analysis::{Change, METRICS, Metric, between_studies, metric};
-use stampede_core::{CaseId, Estimate};
+use stampede_core::{CaseId, Estimate, shell_line};
 
 use super::{WORDS, document, study_link, time};
 use crate::StudyView;
 use crate::columns::titled;
-use crate::html::commands;
 use crate::html::configuration::{self, Group};
 use crate::html::study::{StudyPage, Table};
 use crate::quantity::{in_tables, percent, ratio};
@@ -81,7 +80,7 @@ pub fn comparison(a: &StudyView<'_>, b: &StudyView<'_>) -> String {
             shared => Serde(shared),
             only_a => if is_alone { Vec::new() } else { only(&of_a, &of_b) },
             only_b => if is_alone { Vec::new() } else { only(&of_b, &of_a) },
-            gate => commands::line(&gate),
+            gate => shell_line(&gate),
         },
     )
 }
