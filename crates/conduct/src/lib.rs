@@ -41,7 +41,7 @@ pub use metric_choice::read as read_metric;
 pub use notices::{Notices, Progress};
 pub use open_part::compare_with_open_part;
 pub use record::Record;
-pub use recording::{Unrecordable, record as record_answers};
+pub use recording::{Unrecordable, record as record_answers, walk};
 pub use reproduce::{Experiment, Table};
 pub use scale::scale;
 pub use site::{Ground, conditions, needs};
