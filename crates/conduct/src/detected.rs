@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use stampede_core::InitScript;
 use stampede_harness::{Missing, Prepared};
 use stampede_plan::{ComparePlan, Look};
 
@@ -19,6 +20,11 @@ pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], 
     remarks.iter().for_each(|remark| line(format!("  {remark}"), 2));
     if !extensions.is_empty() {
         line(format!("  its PHP extensions: {}", extensions.join(", ")), 4);
+    }
+    for need in &plan.services {
+        let Some(InitScript { name, changes, .. }) = &need.init else { continue };
+        let changes: String = changes.iter().map(|change| format!("; {change}")).collect();
+        line(format!("  its {} begins each trial with {name}{changes}", need.kind.id()), 4);
     }
     let ids: Vec<_> = prepared.iter().map(|prepared| prepared.case.id.to_string()).collect();
     if !ids.is_empty() {

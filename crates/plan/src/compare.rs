@@ -12,7 +12,7 @@ use stampede_core::{
 };
 use stampede_scenario::Scenario;
 
-use crate::app::{app_for, case_id, check_service, named, reach_services, read_apps};
+use crate::app::{app_for, case_id, check_service, named, reach_databases, reach_services, read_apps};
 use crate::application::Served;
 use crate::at::{read_at, settle_at};
 use crate::block_order::{OrderChoice, read_order, settle_order};
@@ -22,10 +22,10 @@ use crate::choice::RuntimesAsked;
 use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
-    AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag, INSIDE_RATE,
-    IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag,
-    ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags,
-    WarmUpFlag,
+    AppFlag, AtFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag,
+    INSIDE_RATE, IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags,
+    PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag,
+    TopologyFlags, WarmUpFlag,
 };
 use crate::generators::{read_generators, read_server_address};
 use crate::image::{self, ImageFlags, read_images};
@@ -302,12 +302,14 @@ impl ComparePlan {
         folder: &Path,
         index: &IndexFlag,
         host: &HostFlag,
+        databases: &DatabaseFlags,
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
         let given = Given { application: Some(folder), ..Given::default() };
         let subject = SubjectFlag { subject: None, index: index.clone() };
-        let flags = CompareFlags { subject, host: host.clone(), ..CompareFlags::default() };
+        let topology = TopologyFlags { databases: databases.clone(), ..TopologyFlags::default() };
+        let flags = CompareFlags { subject, host: host.clone(), topology, ..CompareFlags::default() };
         Self::read_given(&flags, given, machine, catalogue)
     }
 
@@ -356,8 +358,11 @@ impl ComparePlan {
         let needs = served.as_ref().map_or(&[][..], |served| &served.workload.services);
         let Around { topology, services, set } =
             topology::read(&flags.topology, &flags.deployment.set, file.as_ref(), &limits, needs, &mut values.mistakes);
-        if let Ok(Served { workload, .. }) = &mut served {
+        if let Ok(Served { workload, look, .. }) = &mut served {
             reach_services(workload, &services);
+            if let Some(look) = look {
+                reach_databases(workload, look, &topology);
+            }
         }
         let asked = match &given.load {
             GivenLoad::Only(load) => {

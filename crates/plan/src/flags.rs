@@ -262,9 +262,9 @@ pub struct TopologyFlags {
     /// Clients speak TLS to the balancer
     #[arg(long, help_heading = "Topology")]
     pub tls: bool,
-    /// Services beside each runtime: postgres, mariadb, pgbouncer; set with --set postgres.max_connections=50
-    #[arg(long, value_name = "A,B", help_heading = "Topology")]
-    pub services: Option<String>,
+    /// Which databases there are.
+    #[command(flatten)]
+    pub databases: DatabaseFlags,
     /// Hold a part to a share of the total: replica=0.4,128Mi (each), balancer=..., postgres=... (may be repeated)
     #[arg(long, value_name = "PART=CPUS,MEMORY", help_heading = "Topology")]
     pub share: Vec<String>,
@@ -284,6 +284,17 @@ pub struct TopologyFlags {
     /// Clients open a connection for each request, and ask the server to close it
     #[arg(long, help_heading = "Topology")]
     pub no_keepalive: bool,
+}
+
+/// Databases beside each runtime, and what they hold.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DatabaseFlags {
+    /// Services beside each runtime: postgres, mariadb, pgbouncer; set with --set postgres.max_connections=50
+    #[arg(long, value_name = "A,B", help_heading = "Topology")]
+    pub services: Option<String>,
+    /// A dump that the database begins each trial with, .gz too; the service is the one that it is a dump of
+    #[arg(long, value_name = "FILE", help_heading = "Topology")]
+    pub database: Option<PathBuf>,
 }
 
 /// When load may begin.

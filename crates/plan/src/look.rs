@@ -74,6 +74,8 @@ pub struct Look {
     pub writable: Vec<PathBuf>,
     /// Commands that prepare it.
     pub prepare: Vec<Vec<String>>,
+    /// The one by which a file of its own takes the database's address from the environment, where it would not.
+    pub(crate) database: Option<Vec<String>>,
     /// What else a reader should know.
     pub remarks: Vec<String>,
     pub(crate) entry: KindEntry,
@@ -150,7 +152,11 @@ pub(crate) fn look(folder: &Path, index: Option<&Path>) -> Result<Look, Unfit> {
             .push(format!("its composer.json names packages and there is no {vendor} folder: run composer install"));
     }
     look.remarks.extend(composer.php.iter().map(|versions| format!("it asks for PHP {versions}")));
-    for extension in configured(folder, &composer, &look) {
+    let values = configuration(folder, &look);
+    look.remarks.extend(drivers::server(&values).map(|(key, name)| {
+        format!("its {key} asks for a database of {name}: --database dump.sql.gz gives each trial one of its own")
+    }));
+    for extension in drivers::extensions(&values, |name| composer.versions.contains_key(name)) {
         if !look.extensions.iter().any(|named| named == extension) {
             look.extensions.push(extension.to_owned());
         }
@@ -166,8 +172,8 @@ const ENV_FILES: [&str; 4] = [".env", ".env.local", ".env.prod", ".env.prod.loca
 /// What a fresh Laravel takes where its environment does not say (`config/database.php` since 11).
 const LARAVELS_DATABASE: (&str, &str) = ("DB_CONNECTION", "sqlite");
 
-/// Extensions that the application's configuration asks for: those of its database, its sessions and its cache.
-fn configured(folder: &Path, composer: &Composer, look: &Look) -> BTreeSet<&'static str> {
+/// What the application's environment says of its database, its sessions and its cache.
+fn configuration(folder: &Path, look: &Look) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     if look.framework.is_some_and(|name| name.starts_with("laravel")) {
         values.extend([LARAVELS_DATABASE].map(|(key, value)| (key.to_owned(), value.to_owned())));
@@ -176,7 +182,7 @@ fn configured(folder: &Path, composer: &Composer, look: &Look) -> BTreeSet<&'sta
         values.extend(drivers::env_values(&fs::read_to_string(folder.join(file)).unwrap_or_default()));
     }
     values.extend(look.env.clone());
-    drivers::extensions(&values, |name| composer.versions.contains_key(name))
+    values
 }
 
 /// The files that the application in a folder logs to, where it is of a framework that is known.
@@ -341,6 +347,7 @@ fn of_framework(
         writable,
         extensions,
         prepare,
+        database,
         made_by: _,
         remarks,
     } = row;
@@ -386,11 +393,16 @@ fn of_framework(
         prepare: prepare
             .iter()
             .filter(|(file, _)| is_script && folder.join(file).is_file())
-            .map(|(_, command)| command.iter().map(|word| (*word).to_owned()).collect())
+            .map(|(_, command)| words(command))
             .collect(),
+        database: database.filter(|(file, _)| folder.join(file).is_file()).map(|(_, command)| words(command)),
         remarks: told,
         ..scripted(title, kind, entrance, *fallback, deny)
     })
+}
+
+fn words(command: &[&str]) -> Vec<String> {
+    command.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// PHP of no known framework: one script that answers all, or several.
@@ -477,6 +489,7 @@ fn bare(title: &'static str, kind: KindEntry) -> Look {
         logs: Vec::new(),
         writable: Vec::new(),
         prepare: Vec::new(),
+        database: None,
         remarks: Vec::new(),
         entry: kind,
     }

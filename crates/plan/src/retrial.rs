@@ -13,9 +13,9 @@ use crate::block_order::OrderChoice;
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
 use crate::flags::{
-    AppFlag, BaseImageFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, InsideFlag, MaxTimeFlag,
-    OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag,
-    TopologyFlags, WarmUpFlag,
+    AppFlag, BaseImageFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, InsideFlag,
+    MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag,
+    SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::image::ImageFlags;
 use crate::mistake::{Gathered, Mistakes};
@@ -121,7 +121,10 @@ impl RetrialPlan {
             inside: InsideFlag { inside: !flags.no_inside },
             // They decide which of its applications a runtime serves.
             deployment: DeploymentFlags { set: case.flags(), ..DeploymentFlags::default() },
-            topology: TopologyFlags { services: services(case), ..TopologyFlags::default() },
+            topology: TopologyFlags {
+                databases: DatabaseFlags { services: services(case), database: None },
+                ..TopologyFlags::default()
+            },
             ..CompareFlags::default()
         };
         let read = match image {

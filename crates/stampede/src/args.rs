@@ -8,8 +8,8 @@ use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser, Subcommand, ValueEn
 use clap_complete::Shell;
 use stampede_conduct::{Bench, Host};
 use stampede_plan::{
-    AtFlag, CapacityFlags, CompareFlags, HostFlag, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags,
-    TuneFlags,
+    AtFlag, CapacityFlags, CompareFlags, DatabaseFlags, HostFlag, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags,
+    RuntimeFlags, TuneFlags,
 };
 use stampede_report::{FORMATS, Format};
 
@@ -499,6 +499,8 @@ pub(crate) struct InitArgs {
     pub(crate) index: IndexFlag,
     #[command(flatten)]
     pub(crate) host: HostFlag,
+    #[command(flatten)]
+    pub(crate) databases: DatabaseFlags,
     #[command(flatten)]
     pub(crate) traffic: TrafficArgs,
     /// Take the place of a plan that is there, and of its answers

@@ -25,7 +25,7 @@ use stampede_catalogue::BuiltIn;
 const ANSWERS: &str = "stampede.expected";
 
 pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
-    let InitArgs { dir, index, host: name, traffic, force, wait: WaitArgs { no_wait } } = args;
+    let InitArgs { dir, index, host: name, databases, traffic, force, wait: WaitArgs { no_wait } } = args;
     let file = dir.join(PLAN_FILE);
     if !dir.is_dir() {
         return Err(Failure::usage(format!("{} is no folder; name the application's", dir.display())));
@@ -38,7 +38,8 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
         .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;
     let site = traffic.crawl.map(Site::new).transpose()?;
     let traffic = Traffic::read(traffic, name.host.as_deref())?;
-    let mut plan = ComparePlan::of_application(dir, index, name, host.size(), &BuiltIn).map_err(Failure::usage)?;
+    let mut plan =
+        ComparePlan::of_application(dir, index, name, databases, host.size(), &BuiltIn).map_err(Failure::usage)?;
     let unrecordable = match traffic {
         None => Unrecordable::Refused,
         Some(traffic) => traffic.put_into(&mut plan),
@@ -59,7 +60,8 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
         screen::warning("interrupted; nothing was written");
         return Ok(Exit::Interrupted);
     };
-    write(dir, &file, &plan, &recorded)?;
+    let dump = databases.database.as_deref().map(|dump| from_plan(dir, dump));
+    write(dir, &file, &plan, &recorded, dump.as_deref())?;
     screen::print(&format!("wrote {} and {}/\n", file.display(), dir.join(ANSWERS).display()))?;
     screen::note(&format!("next: stampede compare {}", dir.display()));
     Ok(Exit::Done)
@@ -90,7 +92,13 @@ async fn record(
 }
 
 /// Writes the answers first: a plan that is there names files that are there.
-fn write(dir: &Path, file: &Path, plan: &ComparePlan, recorded: &[Recorded]) -> Result<(), Failure> {
+fn write(
+    dir: &Path,
+    file: &Path,
+    plan: &ComparePlan,
+    recorded: &[Recorded],
+    dump: Option<&Path>,
+) -> Result<(), Failure> {
     let Some(look) = &plan.look else { return Ok(()) };
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -113,7 +121,14 @@ fn write(dir: &Path, file: &Path, plan: &ComparePlan, recorded: &[Recorded]) -> 
         written.push(WrittenAnswer { exchange, status, body_file, mask, head });
     }
     plan.workload.exchanges.retain(|exchange| written.iter().any(|written| written.exchange == exchange.name));
-    fs::write(file, write_plan(&plan, look, &written)).map_err(failed(file))
+    fs::write(file, write_plan(&plan, look, &written, dump)).map_err(failed(file))
+}
+
+/// A file as the plan in this folder names it: from there, or whole where it lies elsewhere.
+fn from_plan(dir: &Path, file: &Path) -> PathBuf {
+    let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let file = whole(file);
+    file.strip_prefix(whole(dir)).map(Path::to_owned).unwrap_or(file)
 }
 
 /// A name that no other answer has: `get.html`, `get-about.html`.

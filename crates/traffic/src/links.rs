@@ -12,47 +12,35 @@ pub(crate) struct Links {
     pub(crate) references: Vec<String>,
 }
 
+/// The kinds of `<link>` that a browser loads with a page.
+const LOADED: [&str; 4] = ["stylesheet", "icon", "manifest", "modulepreload"];
+
 impl Links {
-    /// Reads a page of HTML. Links that are not for crawlers (`rel="nofollow"`) are left out, and all of a page that says so itself
-    /// (`<meta name="robots" content="nofollow">`) but for its files.
+    /// Reads a page of HTML. Links that are not for crawlers (`rel="nofollow"`) and downloads are left out. A page that says so of all its
+    /// links (`<meta name="robots" content="nofollow">`) speaks to search engines: copies of a site for tests say it of every page.
     pub(crate) fn of(html: &[u8]) -> Self {
         let mut links = Self::default();
-        let (mut are_pages_followed, mut found) = (true, Vec::new());
         let mut emitter = DefaultEmitter::default();
         // What stands in scripts and styles is no tag.
         emitter.naively_switch_states(true);
         for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
             let Token::StartTag(tag) = token else { continue };
-            let (is_page, reference) = match &tag.name[..] {
-                b"a" | b"area"
-                    if !has_word(&tag, "rel", "nofollow") && !tag.attributes.contains_key(&b"download"[..]) =>
-                {
-                    (true, value(&tag, "href"))
-                }
-                b"base" if links.base.is_none() => {
-                    links.base = value(&tag, "href");
-                    continue;
-                }
-                b"link" if LOADED.iter().any(|kind| has_word(&tag, "rel", kind)) => (false, value(&tag, "href")),
-                b"script" | b"img" | b"source" | b"iframe" => (false, value(&tag, "src")),
-                b"meta" if is_named_robots(&tag) => {
-                    are_pages_followed &= !has_word(&tag, "content", "nofollow") && !has_word(&tag, "content", "none");
+            let name = match &tag.name[..] {
+                b"a" | b"area" if has_word(&tag, "rel", "nofollow") || value(&tag, "download").is_some() => continue,
+                b"a" | b"area" => "href",
+                b"link" if LOADED.iter().any(|kind| has_word(&tag, "rel", kind)) => "href",
+                b"script" | b"img" | b"source" | b"iframe" => "src",
+                b"base" => {
+                    links.base = links.base.or_else(|| value(&tag, "href"));
                     continue;
                 }
                 _ => continue,
             };
-            if let Some(reference) = reference.filter(|reference| !reference.trim().is_empty()) {
-                found.push((is_page, reference));
-            }
+            links.references.extend(value(&tag, name).filter(|reference| !reference.trim().is_empty()));
         }
-        let followed = found.into_iter().filter(|(is_page, _)| are_pages_followed || !is_page);
-        links.references = followed.map(|(_, reference)| reference).collect();
         links
     }
 }
-
-/// The kinds of `<link>` that a browser loads with a page.
-const LOADED: [&str; 4] = ["stylesheet", "icon", "manifest", "modulepreload"];
 
 fn value(tag: &StartTag<()>, name: &str) -> Option<String> {
     tag.attributes.get(name.as_bytes()).map(|value| String::from_utf8_lossy(&value.value).into_owned())
@@ -60,14 +48,7 @@ fn value(tag: &StartTag<()>, name: &str) -> Option<String> {
 
 /// Whether an attribute that is a list of words has this one.
 fn has_word(tag: &StartTag<()>, name: &str, word: &str) -> bool {
-    let words = value(tag, name).unwrap_or_default();
-    words
-        .split(|character: char| character.is_ascii_whitespace() || character == ',')
-        .any(|of| of.eq_ignore_ascii_case(word))
-}
-
-fn is_named_robots(tag: &StartTag<()>) -> bool {
-    value(tag, "name").is_some_and(|name| name.eq_ignore_ascii_case("robots"))
+    value(tag, name).is_some_and(|words| words.split_ascii_whitespace().any(|of| of.eq_ignore_ascii_case(word)))
 }
 
 #[cfg(test)]
@@ -76,16 +57,13 @@ mod tests {
 
     #[test]
     fn what_a_page_names_is_found_in_its_order() {
-        let html = br#"<html><head><base href="/shop/"><link rel="preload stylesheet" href="a.css">
-            <link rel="canonical" href="/not-loaded"><link rel='shortcut icon' href=/favicon.ico>
+        let html = br#"<html><head><meta name="robots" content="noindex, nofollow"><base href="/shop/">
+            <link rel="preload stylesheet" href="a.css"><link rel="canonical" href="/not-loaded"><link rel='shortcut icon' href=/favicon.ico>
             <script src="app.js?v=1&amp;w=2"></script><script>var a = '<a href="/no">'</script></head>
             <body><a href="list?page=2#top">x</a><A HREF=" /about ">y</A><a href="/out" rel="nofollow noopener">z</a>
             <a href="/file.zip" download>d</a><!-- <a href="/comment"> --><img src="logo.svg"><a>nothing</a><a href="">empty</a>"#;
         let Links { base, references } = Links::of(html);
         assert_eq!(base.as_deref(), Some("/shop/"));
         assert_eq!(references, ["a.css", "/favicon.ico", "app.js?v=1&w=2", "list?page=2#top", " /about ", "logo.svg"]);
-        let closed =
-            br#"<link rel=stylesheet href=a.css><a href=/b>b</a><meta name="Robots" content="noindex,nofollow">"#;
-        assert_eq!(Links::of(closed).references, ["a.css"]);
     }
 }
