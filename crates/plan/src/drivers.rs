@@ -130,22 +130,17 @@ fn unquoted(value: &str) -> &str {
 }
 
 /// Servers of databases that configured drivers reach, by the extension for them.
-const SERVERS: [(&str, &str); 4] = [
-    ("pdo_mysql", "MySQL or MariaDB"),
-    ("mysqli", "MySQL or MariaDB"),
-    ("pdo_pgsql", "PostgreSQL"),
-    ("pgsql", "PostgreSQL"),
-];
+const SERVERS: [(&str, &str); 4] =
+    [("pdo_mysql", MYSQL), ("mysqli", MYSQL), ("pdo_pgsql", "PostgreSQL"), ("pgsql", "PostgreSQL")];
 
-/// Which server of databases is asked for, and the key that does; nothing where it is a file, or another one.
-pub(crate) fn server(values: &BTreeMap<String, String>) -> Option<(&'static str, &'static str)> {
-    let code_igniter =
-        values.get(CODE_IGNITER).map(|value| (CODE_IGNITER, found(&BY_CODE_IGNITER, &value.to_lowercase())));
-    let named = DATABASES.iter().filter_map(|(key, means)| {
-        let driver = driver(values.get(*key)?, means);
-        Some((*key, found(&BY_DATABASE, &driver)))
-    });
-    named.chain(code_igniter).find_map(|(key, extension)| Some((key, found(&SERVERS, extension?)?)))
+/// A server that speaks MySQL's protocol.
+pub(crate) const MYSQL: &str = "MySQL or MariaDB";
+
+/// Which server of databases is asked for; nothing where it is a file, or one of another kind.
+pub(crate) fn server(values: &BTreeMap<String, String>) -> Option<&'static str> {
+    let code_igniter = values.get(CODE_IGNITER).and_then(|value| found(&BY_CODE_IGNITER, &value.to_lowercase()));
+    let named = DATABASES.iter().filter_map(|(key, means)| found(&BY_DATABASE, &driver(values.get(*key)?, means)));
+    named.chain(code_igniter).find_map(|extension| found(&SERVERS, extension))
 }
 
 /// The extensions that configured drivers need.

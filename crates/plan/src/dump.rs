@@ -121,7 +121,8 @@ fn collation(mysql: &str) -> &'static str {
 fn of_mysql(sql: &str) -> (String, Vec<String>) {
     static DEFINER: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"DEFINER\s*=\s*(?:`[^`]*`|\S+?)@(?:`[^`]*`|[^\s*]+) ?").ok());
-    static COLLATION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\butf8mb4_(?:[a-z]+_)*0900_[a-z_]+").ok());
+    static COLLATION: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"\butf8mb4_(?:[a-z]+_)*0900_[a-z_]+").ok());
     let (mut text, mut changes) = (String::with_capacity(sql.len()), Changes::default());
     let mut is_in_dropped = false;
     for line in sql.split_inclusive('\n') {

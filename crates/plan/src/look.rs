@@ -74,6 +74,8 @@ pub struct Look {
     pub writable: Vec<PathBuf>,
     /// Commands that prepare it.
     pub prepare: Vec<Vec<String>>,
+    /// The server of databases that it needs: `PostgreSQL`.
+    pub wants_database: Option<&'static str>,
     /// The one by which a file of its own takes the database's address from the environment, where it would not.
     pub(crate) database: Option<Vec<String>>,
     /// What else a reader should know.
@@ -153,9 +155,7 @@ pub(crate) fn look(folder: &Path, index: Option<&Path>) -> Result<Look, Unfit> {
     }
     look.remarks.extend(composer.php.iter().map(|versions| format!("it asks for PHP {versions}")));
     let values = configuration(folder, &look);
-    look.remarks.extend(drivers::server(&values).map(|(key, name)| {
-        format!("its {key} asks for a database of {name}: --database dump.sql.gz gives each trial one of its own")
-    }));
+    look.wants_database = look.wants_database.or_else(|| drivers::server(&values));
     for extension in drivers::extensions(&values, |name| composer.versions.contains_key(name)) {
         if !look.extensions.iter().any(|named| named == extension) {
             look.extensions.push(extension.to_owned());
@@ -347,6 +347,7 @@ fn of_framework(
         writable,
         extensions,
         prepare,
+        wants,
         database,
         made_by: _,
         remarks,
@@ -395,6 +396,7 @@ fn of_framework(
             .filter(|(file, _)| is_script && folder.join(file).is_file())
             .map(|(_, command)| words(command))
             .collect(),
+        wants_database: *wants,
         database: database.filter(|(file, _)| folder.join(file).is_file()).map(|(_, command)| words(command)),
         remarks: told,
         ..scripted(title, kind, entrance, *fallback, deny)
@@ -489,6 +491,7 @@ fn bare(title: &'static str, kind: KindEntry) -> Look {
         logs: Vec::new(),
         writable: Vec::new(),
         prepare: Vec::new(),
+        wants_database: None,
         database: None,
         remarks: Vec::new(),
         entry: kind,

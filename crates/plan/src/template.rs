@@ -71,6 +71,7 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
         logs,
         writable,
         prepare,
+        wants_database: _,
         database: _,
         remarks,
         entry: _,

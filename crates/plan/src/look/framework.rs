@@ -45,6 +45,8 @@ pub(super) struct Framework {
     /// Commands that prepare it where it is served through a script, each with the file that it needs; a framework's kind prepares
     /// itself.
     pub(super) prepare: &'static [(&'static str, &'static [&'static str])],
+    /// Which server of databases it always needs.
+    pub(super) wants: Option<&'static str>,
     /// How a file of its own is made to take the database's address from the environment in the copies, where it would not: the file and
     /// the command.
     pub(super) database: Option<(&'static str, &'static [&'static str])>,

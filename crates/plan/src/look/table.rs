@@ -4,6 +4,7 @@
 //! is not among the extensions.
 
 use super::framework::{Extra, Framework, Remark};
+use crate::drivers;
 use crate::site::FallbackEntry;
 use crate::workload::KindEntry;
 
@@ -26,6 +27,7 @@ const BASE: Framework = Framework {
     writable: &[],
     extensions: &["mbstring"],
     prepare: &[],
+    wants: None,
     database: None,
     made_by: None,
     remarks: &[],
@@ -114,6 +116,7 @@ const WORDPRESS: Framework = Framework {
             "grep -q DISABLE_WP_CRON wp-config.php || sed -i \"1s/<?php/<?php define('DISABLE_WP_CRON', true);/\" wp-config.php",
         ],
     )],
+    wants: Some(drivers::MYSQL),
     // <https://developer.wordpress.org/advanced-administration/wordpress/wp-config/#configure-database-settings>
     database: Some((
         "wp-config.php",
@@ -133,10 +136,7 @@ const WORDPRESS: Framework = Framework {
         ],
     )),
     remarks: &[
-        Remark::With(
-            "wp-config.php",
-            "it needs its database, as wp-config.php says; --database dump.sql.gz gives each trial one of its own",
-        ),
+        Remark::With("wp-config.php", "it needs its database, as wp-config.php says"),
         Remark::With("wp-config.php", "wp-cron is off in the copies, since it sends requests to the site itself"),
         Remark::Without(
             "wp-config.php",
@@ -497,8 +497,9 @@ pub(super) static FRAMEWORKS: [Framework; 37] = [
             "WP_DEBUG_LOG",
         ],
         extensions: &["mbstring", "mysqli", "xml"],
+        wants: Some(drivers::MYSQL),
         remarks: &[
-            Remark::Always("it needs its database; --database dump.sql.gz gives each trial one of its own"),
+            Remark::Always("it needs its database"),
             Remark::Always("wp-cron is off, since it sends requests to the site itself"),
             Remark::Without(
                 ".env",

@@ -70,7 +70,9 @@ fn notes(taken: usize, most: usize, summary: &CrawlSummary) -> Vec<String> {
     let CrawlSummary { asked, failed, disallowed, are_all_disallowed, ends_of_sessions, alike, other_sites } = summary;
     let names = |names: &mut dyn Iterator<Item = String>| some(&names.collect::<Vec<_>>());
     let more = if taken == most { " (a larger --crawl takes more)" } else { ", all that was found" };
-    let mut notes = vec![format!("{taken} requests are taken of {asked} addresses that were asked{more}")];
+    let requests = if taken == 1 { "request is" } else { "requests are" };
+    let addresses = if *asked == 1 { "address that was asked" } else { "addresses that were asked" };
+    let mut notes = vec![format!("{taken} {requests} taken of {asked} {addresses}{more}")];
     if !failed.is_empty() {
         let failed = names(&mut failed.iter().map(|(path, status)| format!("{path} ({status})")));
         notes.push(format!("pages link to what fails: {failed}"));
