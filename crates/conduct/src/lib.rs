@@ -44,7 +44,7 @@ pub use record::Record;
 pub use recording::{Unrecordable, record as record_answers, walk};
 pub use reproduce::{Experiment, Table};
 pub use scale::scale;
-pub use site::{Ground, conditions, needs};
+pub use site::{Ground, conditions, needs, preparing};
 pub use study::{Deciding, StudyRequest, carry_out};
 pub use tune::{Tune, space};
 pub use why::WhyQuestion;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use stampede_core::{Availability, CaseId, Composer as _, CpuLayout, LeftOut, Machine, Requirement, Severity};
+use stampede_core::{
+    Availability, CaseId, Composer as _, CpuLayout, LeftOut, Machine, Requirement, Severity, shortened,
+};
 use stampede_harness::{Conditions, Copies, Lack, Missing, Prepared, Stop};
 use stampede_plan::{ComparePlan, RuntimeChoice};
 use stampede_runtimes::Topologies;
@@ -108,7 +110,7 @@ impl<'a> Ground<'a> {
     ) -> Result<Cases, Failure> {
         let commands: BTreeSet<_> = plan.candidates.iter().flat_map(|candidate| &candidate.app.prepare).collect();
         for command in commands {
-            bench.note(&format!("preparing the application: {}", command.join(" ")));
+            bench.note(&preparing(command));
         }
         let prepared = stampede_harness::prepare(&*self.platform, &Topologies, &plan.candidates, conditions, copies);
         let (mut prepared, missing) = prepared.await.map_err(Failure::missing)?;
@@ -245,4 +247,11 @@ impl<'a> Site<'a> {
     pub(crate) fn now(&self) -> Timestamp {
         self.ground.platform.vantage().timestamp()
     }
+}
+
+/// What is printed before a command prepares an application; a long one without its middle.
+#[must_use]
+pub fn preparing(command: &[String]) -> String {
+    const MOST: usize = 100;
+    format!("preparing the application: {}", shortened(&command.join(" "), MOST))
 }

@@ -12,7 +12,7 @@ use crate::trial::{explain, unlaunched};
 
 /// Who walks: asked what to ask for, and given what came.
 pub trait Walk {
-    /// Begins at what is asked by this name (`shop.example`, `127.0.0.1:8080`).
+    /// Begins with the site of this name (`shop.example`, `127.0.0.1:8080`).
     ///
     /// # Errors
     ///

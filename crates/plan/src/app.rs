@@ -62,8 +62,16 @@ pub(crate) fn case_id(id: &CaseId, app: &App, several: bool) -> CaseId {
     if several { CaseId::new(format!("{id}/{}", app.name)) } else { id.clone() }
 }
 
-/// Gives PHP applications the extensions by which they reach their services.
-pub(crate) fn reach_services(workload: &mut Workload, services: &[ServiceNeed]) {
+/// Gives PHP applications the extensions by which they reach their services, and points one that was looked at to them.
+pub(crate) fn reach_services(
+    workload: &mut Workload,
+    look: Option<&mut Look>,
+    services: &[ServiceNeed],
+    topology: &Topology,
+) {
+    if let Some(look) = look {
+        reach_databases(workload, look, topology);
+    }
     let is_php = |app: &&mut App| {
         !matches!(app.kind, AppKind::GoProgram | AppKind::GoFunction { .. } | AppKind::Command(_) | AppKind::Image(_))
     };
@@ -78,7 +86,7 @@ pub(crate) fn reach_services(workload: &mut Workload, services: &[ServiceNeed]) 
 
 /// Points an application that was looked at to the databases beside it: gives it what reaches them and, where a file of its own beats
 /// the environment, the command that changes it in the copies.
-pub(crate) fn reach_databases(workload: &mut Workload, look: &mut Look, topology: &Topology) {
+fn reach_databases(workload: &mut Workload, look: &mut Look, topology: &Topology) {
     let is_there = |wanted: ServiceKind| topology.services.iter().any(|service| service.kind == wanted);
     let reached = [(ServiceKind::Mariadb, ["pdo_mysql", "mysqli"]), (ServiceKind::Postgres, ["pdo_pgsql", "pgsql"])];
     let lacking = |own: &[String]| -> Vec<String> {

@@ -12,7 +12,7 @@ use stampede_core::{
 };
 use stampede_scenario::Scenario;
 
-use crate::app::{app_for, case_id, check_service, named, reach_databases, reach_services, read_apps};
+use crate::app::{app_for, case_id, check_service, named, reach_services, read_apps};
 use crate::application::Served;
 use crate::at::{read_at, settle_at};
 use crate::block_order::{OrderChoice, read_order, settle_order};
@@ -359,10 +359,7 @@ impl ComparePlan {
         let Around { topology, services, set } =
             topology::read(&flags.topology, &flags.deployment.set, file.as_ref(), &limits, needs, &mut values.mistakes);
         if let Ok(Served { workload, look, .. }) = &mut served {
-            reach_services(workload, &services);
-            if let Some(look) = look {
-                reach_databases(workload, look, &topology);
-            }
+            reach_services(workload, look.as_mut(), &services, &topology);
         }
         let asked = match &given.load {
             GivenLoad::Only(load) => {

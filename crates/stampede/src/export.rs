@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use stampede_analysis::deployable;
-use stampede_conduct::Host;
+use stampede_conduct::{Host, preparing};
 use stampede_core::{
     App, AppKind, BuildStep, Candidate, Case, Deployment, Makes, Outcome as TrialOutcome, RenderContext, Requirement,
     Role, Study, with_causes,
@@ -187,7 +187,7 @@ async fn write(export: &Export<'_>, folder: &BundleFolder) -> Result<String, Fai
             }
         };
         for command in &app.prepare {
-            screen::note(&format!("preparing the application: {}", command.join(" ")));
+            screen::note(&preparing(command));
         }
         let prepared = platform.prepare(app).await;
         let failed = |error| Failure { exit: Exit::TrialFailed, message: with_causes(&error) };

@@ -1,6 +1,6 @@
 //! A table: columns that line up on a terminal as far as there is room, and all of them in Markdown.
 
-use std::borrow::Cow;
+use stampede_core::shortened;
 
 use crate::layout::wrap;
 use crate::markdown_text::row;
@@ -171,16 +171,6 @@ impl Column {
     fn width(&self, headings: usize) -> usize {
         self.heading.iter().skip(2 - headings).chain(&self.cells).map(|cell| cell.chars().count()).max().unwrap_or(0)
     }
-}
-
-/// A name of at most so many characters: what is too long loses its middle, since addresses differ at their ends.
-fn shortened(name: &str, most: usize) -> Cow<'_, str> {
-    let length = name.chars().count();
-    if length <= most {
-        return Cow::Borrowed(name);
-    }
-    let (first, last) = (most / 2, most - most / 2 - 1);
-    Cow::Owned(name.chars().take(first).chain(['…']).chain(name.chars().skip(length - last)).collect())
 }
 
 #[cfg(test)]
