@@ -48,7 +48,7 @@ pub use size::{
     SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeVerdict, size_found,
     size_step,
 };
-pub use stampede_stats::{NestedVariances, UslFit, Variance, median};
+pub use stampede_stats::{Interval, NestedVariances, UslFit, Variance, median};
 pub use tune::{
     FIRST, Knob, LAST, LadderStep, Move, Point, Proposal, RaceScores, Reached, Room, Search, Shortfall, Space, Tried,
     best, is_miss, missed, objective_metric, proposals, score, shortfalls,

@@ -45,10 +45,11 @@ const SHARE: f64 = 0.12;
 const BROKEN: f64 = 1.1;
 /// By how much more than the load a size must hold, as `stampede size` has it by default.
 const HEADROOM: f64 = 0.2;
-/// Warm-up and window of a trial, in seconds.
-const TRIAL: [f64; 2] = [2.0, 15.0];
+/// The warm-up of a trial, in seconds; its window has 20 requests beyond the percentile, as that of `stampede size` by default.
+const WARM_UP: f64 = 2.0;
+const WINDOWS: [f64; 2] = [10.0, 60.0];
 /// Warm-up and window of what is taken for the truth.
-const TRUTH: [f64; 2] = [20.0, 2_000.0];
+const TRUTH: [f64; 2] = [20.0, 10_000.0];
 /// How much CPU time the same requests take differs from trial to trial: a standard deviation of its logarithm.
 const SCATTER: f64 = 0.03;
 
@@ -183,9 +184,13 @@ impl Subject {
         let normal = (-2.0 * random.uniform().ln()).sqrt() * (std::f64::consts::TAU * random.uniform()).cos();
         let served = Served { work: served.work * (SCATTER * normal).exp(), ..served };
         let rate = if role == SizeRole::Load { self.rate } else { self.rate * (1.0 + HEADROOM) };
-        let window = served.window(Under { cores: cell.cpus.cores(), workers: cell.workers, rate }, TRIAL, random);
+        let length = (20.0 / 0.01 / self.rate).clamp(WINDOWS[0], WINDOWS[1]);
+        let under = Under { cores: cell.cpus.cores(), workers: cell.workers, rate };
+        let window = served.window(under, [WARM_UP, length], random);
+        let beyond = window.responses.len() - window.responses.partition_point(|response| *response < self.below);
         SizeOutcome::Served(SizeFigures {
             times: window.beyond(0.01) / self.below,
+            over: beyond as f64 / window.responses.len() as f64 / 0.01,
             failed: window.unanswered,
             requests: window.responses.len() as u64,
             work: Some(window.work),
@@ -333,10 +338,11 @@ fn render(asked: &Sizes, reached: &[Reached]) -> String {
         asked.searches
     ));
     summary.paragraph(&format!(
-        "A trial has a window of {} s, and the CPU time of all its requests is off by {SCATTER} (a standard deviation of its \
+        "A trial has a window of {} to {} s, so that 20 requests are beyond the percentile, and the CPU time of all its requests is off by {SCATTER} (a standard deviation of its \
          logarithm). The truth is that of a window of {} s without that, at {} times the load, which is what a size must hold; and a \
          size must have {MEMORY_MARGIN} times the memory that it needs. No grid was recorded on a real machine for this.",
-        TRIAL[1],
+        WINDOWS[0],
+        WINDOWS[1],
         TRUTH[1],
         1.0 + HEADROOM
     ));

@@ -24,7 +24,7 @@ use crate::exchange;
 use crate::flags::{
     AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag, INSIDE_RATE,
     IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag,
-    ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags,
+    ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags,
     WarmUpFlag,
 };
 use crate::generators::{read_generators, read_server_address};
@@ -55,9 +55,8 @@ use crate::warm_up::{WarmUpChoice, read_warm_up, settle};
 pub struct CompareFlags {
     #[command(flatten)]
     pub subject: SubjectFlag,
-    /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
-    #[arg(long, value_name = "A,B", help_heading = "What")]
-    pub runtimes: Option<String>,
+    #[command(flatten)]
+    pub runtimes: RuntimesFlag,
     #[command(flatten)]
     pub images: ImageFlags,
     #[command(flatten)]
@@ -467,7 +466,7 @@ impl ComparePlan {
         let apps = served.as_ref().map_or(&[][..], |served| &served.workload.apps);
         let runtimes = match given.runtime {
             Some(name) => RuntimesAsked::One(name),
-            None => RuntimesAsked::Listed(flags.runtimes.as_deref()),
+            None => RuntimesAsked::Listed(flags.runtimes.runtimes.as_deref()),
         };
         let images = read_images(&flags.images, &mut mistakes);
         let (cases, choice) = read_cases(runtimes, images, &set, file.as_ref(), apps, catalogue, &mut mistakes);

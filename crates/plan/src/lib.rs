@@ -46,9 +46,11 @@ mod scale;
 mod scenario;
 mod service;
 mod site;
+mod size;
 mod slo;
 mod subject;
 mod suggestion;
+mod tariff;
 mod template;
 mod threshold;
 mod topology;
@@ -63,8 +65,8 @@ pub use catalogue::Catalogue;
 pub use compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use flags::{
     AppFlag, AtFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, GeneratorsFlag, HostFlag, IndexFlag,
-    LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag,
-    ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag,
+    SeedFlag, ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 pub use forecast::{ForecastFlags, read_forecast};
 pub use gate::{GateFlags, GateSide};
@@ -80,6 +82,7 @@ pub use retrial::{ChangedCase, RetrialFlags, RetrialPlan};
 pub use runtime::{RuntimeFlags, RuntimePlan};
 pub use scale::{PlannedService, ScaleFlags, ScalePlan};
 pub use scenario::parse as parse_scenario;
+pub use size::{SizeFlags, SizePlan, SizeTerm};
 pub use template::{WrittenAnswer, write_plan};
 pub use threshold::read_threshold;
 pub use tune::{SearchBudget, TuneFlags, TunePlan};

@@ -41,6 +41,8 @@ pub(super) struct Belief<'a> {
     process: Option<GaussianProcess>,
     /// Peaks of memory by workers.
     peaks: Vec<(u32, f64)>,
+    /// What is believed where no trial served: less where some did not.
+    unknown: f64,
 }
 
 impl<'a> Belief<'a> {
@@ -50,10 +52,12 @@ impl<'a> Belief<'a> {
         // Trials at the load itself tell of a lower rate, unless it is to be held alone.
         let counts = |role| role != SizeRole::Load || question.headroom == 0.0;
         let ours = readings.iter().filter_map(|reading| Some((grid.cells().get(reading.cell)?, reading)));
-        let ours = ours.filter(|(cell, _)| cell.runtime == runtime).filter_map(|(cell, reading)| {
+        let ours: Vec<_> = ours.filter(|(cell, _)| cell.runtime == runtime).collect();
+        let unknown = if ours.is_empty() { UNKNOWN } else { 0.0 };
+        let ours = ours.into_iter().filter_map(|(cell, reading)| {
             Some((cell, reading.role, reading.outcome.figures()?))
         });
-        let mut belief = Self { question, demand, tried: Vec::new(), process: None, peaks: Vec::new() };
+        let mut belief = Self { question, demand, tried: Vec::new(), process: None, peaks: Vec::new(), unknown };
         let mut values = Vec::new();
         for (cell, role, figures) in ours {
             if counts(role) {
@@ -75,7 +79,7 @@ impl<'a> Belief<'a> {
 
     /// How probable it is that a size holds.
     pub(super) fn holds(&self, cell: &SizeCell) -> f64 {
-        let Some(process) = self.process.as_ref().filter(|_| !self.tried.is_empty()) else { return UNKNOWN };
+        let Some(process) = self.process.as_ref().filter(|_| !self.tried.is_empty()) else { return self.unknown };
         let covariances: Vec<f64> = self.tried.iter().map(|tried| covariance(tried, cell)).collect();
         let (residual, deviation) = process.at(&covariances, covariance(cell, cell));
         let deviation = (deviation * deviation + NOISE * NOISE / 4.0).sqrt();
@@ -233,6 +237,7 @@ mod tests {
         let question = SizeQuestion { rate: 100.0, headroom: 0.0, beyond: 0.01, below: 0.1, errors: None, most_cells: 9 };
         let figures = SizeFigures {
             times: 0.2,
+            over: 0.1,
             failed: 0,
             requests: 2_000,
             work: Some(0.004),

@@ -1,6 +1,5 @@
 //! Whether fresh blocks show that a size holds its objective.
 
-use stampede_core::CaseId;
 use stampede_stats::{Confidence, Interval, mean_interval, share_of_none};
 
 use super::grid::{SizeFigures, SizeOutcome, SizeReading, SizeRole};
@@ -36,6 +35,9 @@ pub struct Confirmation {
     pub load: Option<Interval>,
     /// The same at the load with its headroom.
     pub headroom: Option<Interval>,
+    /// How many times as many requests were beyond the limit as may be, the mean of the blocks of the side that is worse: percentiles of
+    /// short windows are too small where requests are slow together, and their share is not.
+    pub over: Option<Interval>,
     /// Requests without a right answer, of how many, at both.
     pub errors: (u64, u64),
     /// What they come to.
@@ -62,8 +64,11 @@ impl Confirmation {
             SizeOutcome::Failed(reason) => Some(reason.clone()),
             SizeOutcome::Served(_) | SizeOutcome::Unusable(_) => None,
         });
-        let held = sides.iter().all(|side| side.is_some_and(|side| side.high < 1.0)) && errors_hold(errors, allowed);
-        let hopeless = sides.iter().flatten().any(|side| side.value >= 1.0)
+        let overs = [share(&load), share(&headroom)];
+        let overs = if with_headroom { &overs[..] } else { &overs[..1] };
+        let held = sides.iter().chain(overs).all(|side| side.is_some_and(|side| side.high < 1.0))
+            && errors_hold(errors, allowed);
+        let hopeless = sides.iter().chain(overs).flatten().any(|side| side.value >= 1.0)
             || allowed.is_some_and(|allowed| errors.1 > 0 && errors.0 as f64 / errors.1 as f64 >= allowed);
         // Trials that say nothing are not repeated without end.
         let rounds = ours().filter(|reading| reading.role == SizeRole::Load).count() as u32;
@@ -74,27 +79,27 @@ impl Confirmation {
             () if hopeless || rounds >= MOST_BLOCKS => SizeVerdict::Refuted,
             () => SizeVerdict::Open,
         };
+        let over = overs.iter().flatten().copied().reduce(|worst, next| if next.high > worst.high { next } else { worst });
         let [load, headroom] = intervals;
-        Self { blocks, load, headroom, errors, verdict, reason: failed }
-    }
-
-    /// The name of the case at the load of a role.
-    #[must_use]
-    pub fn case(role: SizeRole) -> CaseId {
-        CaseId::new(match role {
-            SizeRole::Search => "search",
-            SizeRole::Load => "load",
-            SizeRole::Headroom => "headroom",
-        })
+        Self { blocks, load, headroom, over, errors, verdict, reason: failed }
     }
 }
 
 /// The geometric mean of the blocks with the interval whose upper end must be below 1. Blocks scatter by multiples.
 fn interval(figures: &[&SizeFigures]) -> Option<Interval> {
     let logs: Vec<f64> = figures.iter().map(|figures| figures.times.max(1e-6).ln()).collect();
-    // Two-sided: half of the error is on the side that decides.
-    let confidence = Confidence::with_error(2.0 * ERROR / LOOKS)?;
-    mean_interval(&logs, confidence).ok().map(Interval::exp)
+    mean_interval(&logs, confidence()?).ok().map(Interval::exp)
+}
+
+/// The mean share of requests beyond the limit, as a multiple of what may be.
+fn share(figures: &[&SizeFigures]) -> Option<Interval> {
+    let shares: Vec<f64> = figures.iter().map(|figures| figures.over).collect();
+    mean_interval(&shares, confidence()?).ok()
+}
+
+/// Two-sided: half of the error is on the side that decides.
+fn confidence() -> Option<Confidence> {
+    Confidence::with_error(2.0 * ERROR / LOOKS)
 }
 
 /// Whether the share of errors is below its limit with the upper end of its interval: that of Clopper and Pearson of none, that of
@@ -120,6 +125,7 @@ mod tests {
     fn reading(role: SizeRole, times: f64, failed: u64) -> SizeReading {
         let figures = SizeFigures {
             times,
+            over: times,
             failed,
             requests: 2_000,
             work: None,

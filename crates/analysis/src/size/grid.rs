@@ -19,6 +19,19 @@ pub struct SizeCell {
     pub price: f64,
 }
 
+impl SizeCell {
+    /// `nginx-fpm, 0.5 CPU, 192Mi, 6 workers`, of a runtime with this name.
+    #[must_use]
+    pub fn named(&self, runtime: &str) -> String {
+        let pool = match self.workers {
+            0 => String::new(),
+            1 => ", 1 worker".to_owned(),
+            workers => format!(", {workers} workers"),
+        };
+        format!("{runtime}, {} CPU, {}{pool}", self.cpus, self.memory)
+    }
+}
+
 /// All sizes of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeGrid {
@@ -79,6 +92,8 @@ pub enum SizeOutcome {
 pub struct SizeFigures {
     /// How many times its limit the worst response time of the objective was: below 1 it held.
     pub times: f64,
+    /// How many times as many requests were beyond the limit as may be: below 1 it held.
+    pub over: f64,
     /// Requests without a right answer.
     pub failed: u64,
     /// All requests.

@@ -58,7 +58,8 @@ impl Demand {
                 .filter_map(|(cell, reading)| Some((cell, reading.outcome.figures()?)))
         };
         let work = figures().filter_map(|(_, figures)| figures.work).reduce(f64::min);
-        let wait = figures().filter_map(|(cell, figures)| {
+        // A queue is no part of it: what missed its limit had one.
+        let wait = figures().filter(|(_, figures)| figures.times < 1.0).filter_map(|(cell, figures)| {
             let own = figures.work? / cell.cpus.cores().min(1.0);
             Some((figures.median.as_secs_f64() - own).max(0.0))
         });
@@ -137,6 +138,7 @@ mod tests {
         let question = SizeQuestion { rate: 100.0, headroom: 0.0, beyond: 0.01, below: 0.2, errors: None, most_cells: 9 };
         let figures = SizeFigures {
             times: 0.5,
+            over: 0.1,
             failed: 0,
             requests: 1_000,
             work: Some(0.004),
@@ -162,6 +164,7 @@ mod tests {
         let served = |times| {
             SizeOutcome::Served(SizeFigures {
                 times,
+                over: times,
                 failed: 0,
                 requests: 1,
                 work: None,

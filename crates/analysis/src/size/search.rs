@@ -11,18 +11,24 @@ use super::grid::{SizeGrid, SizeOutcome, SizeReading, SizeRole};
 use super::hopeless::{Demand, hopeless};
 
 /// A size that is expected to save less than this share of what the cheapest costs that seems to hold is not tried.
-const LEAST_GAIN: f64 = 0.01;
+const LEAST_GAIN: f64 = 0.004;
 
 /// The same of a confirmation, which takes many trials, and what must be believed of its size at least.
 const LEAST_SAVING: f64 = 0.005;
 const PLAUSIBLE: f64 = 0.15;
 
-/// What must be believed of the first size that is confirmed.
+/// What must be believed of a size that is confirmed first, and how much more after each that was refuted. Where one was confirmed,
+/// what is so much believed of comes before what would save more: each that is refuted is one chance less.
 const BELIEVED: f64 = 0.7;
+const BELIEVED_MORE: f64 = 0.07;
+const MOST_BELIEVED: f64 = 0.97;
 
 /// Sizes that are refuted before confirmations end where one was confirmed, and where none was.
-const MOST_REFUTED: usize = 2;
+const MOST_REFUTED: usize = 3;
 const MOST_REFUTED_OF_NONE: usize = 5;
+
+/// Sizes of a runtime that are tried before it is given up as one that does not serve.
+const FIRST_TRIES: usize = 4;
 
 /// Cells that the search leaves to confirmations.
 const KEPT: usize = 3;
@@ -172,8 +178,8 @@ impl<'a> Known<'a> {
         if self.tried() + KEPT >= self.question.most_cells.max(KEPT + 1) {
             return None;
         }
-        if let Some(runtime) = (0..self.beliefs.len()).find(|runtime| !self.is_known(*runtime)) {
-            return self.largest(runtime);
+        if let Some(first) = (0..self.beliefs.len()).find_map(|runtime| self.first_of(runtime)) {
+            return Some(first);
         }
         let held = self.readings.iter().filter(|reading| self.question.is_held(&reading.outcome));
         let cheapest = held.filter_map(|reading| self.grid.cells().get(reading.cell)).map(|cell| cell.price);
@@ -189,21 +195,18 @@ impl<'a> Known<'a> {
         best.filter(|(_, gain)| *gain > LEAST_GAIN).map(|(place, _)| place)
     }
 
-    /// Whether any trial of a runtime was made.
-    fn is_known(&self, runtime: usize) -> bool {
-        let of = |reading: &SizeReading| self.grid.cells().get(reading.cell).map(|cell| cell.runtime);
-        self.readings.iter().any(|reading| of(reading) == Some(runtime))
-    }
-
-    /// The largest size of a runtime, of the pool in the middle: what requests take is seen best where nothing is short.
-    fn largest(&self, runtime: usize) -> Option<usize> {
-        let ours = || self.grid.cells().iter().enumerate().filter(move |(_, cell)| cell.runtime == runtime);
-        let mut pools: Vec<u32> = ours().map(|(_, cell)| cell.workers).collect();
-        pools.sort_unstable();
-        pools.dedup();
-        let middle = *pools.get(pools.len() / 2)?;
-        let largest = ours().filter(|(_, cell)| cell.workers == middle).max_by_key(|(_, cell)| (cell.cpus, cell.memory));
-        largest.map(|(place, _)| place)
+    /// The size of a runtime that is tried first: the largest, since what requests take is seen best where nothing is short; where
+    /// that did not serve, the next smaller pool. None of one that served, or that no pool lets serve.
+    fn first_of(&self, runtime: usize) -> Option<usize> {
+        let is_ours = |place: usize| self.grid.cells().get(place).is_some_and(|cell| cell.runtime == runtime);
+        let served = |reading: &SizeReading| reading.outcome.figures().is_some();
+        let tried = self.readings.iter().filter(|reading| is_ours(reading.cell)).count();
+        if tried >= FIRST_TRIES || self.readings.iter().any(|reading| is_ours(reading.cell) && served(reading)) {
+            return None;
+        }
+        let ours = self.grid.cells().iter().enumerate().filter(|(place, _)| is_ours(*place) && !self.is_tried(*place));
+        let open = ours.filter(|(place, _)| self.hopeless(*place).is_none());
+        open.max_by_key(|(_, cell)| (cell.cpus, cell.memory, cell.workers)).map(|(place, _)| place)
     }
 
     /// The size whose blocks are measured next, and how many of them.
@@ -229,15 +232,116 @@ impl<'a> Known<'a> {
             Some(cheapest) => {
                 let saving = |(place, holds): &(usize, f64)| holds * (cheapest - price(*place)) / cheapest;
                 let better = open.into_iter().filter(|one| one.1 >= PLAUSIBLE && saving(one) > LEAST_SAVING);
-                better.reduce(|best, next| if saving(&next) > saving(&best) { next } else { best })
+                let rank = |one: &(usize, f64)| (one.1 >= BELIEVED, saving(one));
+                better.reduce(|best, next| if rank(&next) > rank(&best) { next } else { best })
             }
             None => {
                 // The cheapest first: places are in the order of prices.
-                let believed = open.iter().find(|(_, holds)| *holds >= BELIEVED).copied();
+                let least = (BELIEVED + BELIEVED_MORE * refuted as f64).min(MOST_BELIEVED);
+                let believed = open.iter().find(|(_, holds)| *holds >= least).copied();
                 let likely = || open.iter().copied().reduce(|best, next| if next.1 > best.1 { next } else { best });
                 believed.or_else(|| likely().filter(|(_, holds)| *holds >= PLAUSIBLE))
             }
         };
         next.map(|(cell, _)| (cell, FIRST_BLOCKS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use stampede_core::{Bytes, Cpus};
+
+    use super::super::grid::{SizeCell, SizeFigures};
+    use super::super::outcome::{SizeFate, size_found};
+    use super::*;
+
+    const QUESTION: SizeQuestion =
+        SizeQuestion { rate: 100.0, headroom: 0.2, beyond: 0.01, below: 0.2, errors: Some(0.01), most_cells: 14 };
+
+    fn grid() -> SizeGrid {
+        let mut cells = Vec::new();
+        for (cpus, mib, workers) in [250, 500, 700, 1000]
+            .into_iter()
+            .flat_map(|cpus| [64, 128, 256].map(move |mib| (cpus, mib)))
+            .flat_map(|(cpus, mib)| [2, 4].map(move |workers| (cpus, mib, workers)))
+        {
+            let (cpus, memory) = (Cpus::from_millis(cpus), Bytes::from_mib(mib));
+            let price = 30.0 * cpus.cores() + memory.mib() / 256.0;
+            cells.push(SizeCell { runtime: 0, cpus, memory, workers, price });
+        }
+        SizeGrid::new(cells)
+    }
+
+    /// A runtime whose response time is `limit` times 0.3 core over what it has, and that needs 40 MiB and 10 for each worker.
+    fn outcome(cell: &SizeCell, limit: f64) -> SizeOutcome {
+        let peak = 40 + 10 * u64::from(cell.workers);
+        if (peak as f64) > cell.memory.mib() {
+            return SizeOutcome::Failed("killed for its memory".to_owned());
+        }
+        let times = limit * 0.3 / cell.cpus.cores();
+        SizeOutcome::Served(SizeFigures {
+            times,
+            over: times,
+            failed: 0,
+            requests: 2_000,
+            work: Some(0.002),
+            median: Duration::from_millis(5),
+            memory_peak: Some(Bytes::from_mib(peak)),
+            throttled: 0.0,
+        })
+    }
+
+    fn searched(limit: f64) -> Vec<SizeReading> {
+        let grid = grid();
+        let mut readings = Vec::new();
+        loop {
+            let (cell, roles): (usize, Vec<SizeRole>) = match size_step(&QUESTION, &grid, &readings, SizeStage::Search) {
+                SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
+                SizeStep::Confirm { cell, blocks } => {
+                    (cell, (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]).collect())
+                }
+                SizeStep::Done => return readings,
+            };
+            let of = |role| SizeReading { cell, role, outcome: outcome(&grid.cells()[cell], limit) };
+            readings.extend(roles.into_iter().map(of));
+            assert!(readings.len() < 500);
+        }
+    }
+
+    #[test]
+    fn the_cheapest_that_holds_is_confirmed_and_what_is_smaller_is_not() {
+        let (grid, readings) = (grid(), searched(1.5));
+        let found = size_found(&QUESTION, &grid, &readings);
+        let choice = &grid.cells()[found.choice.as_ref().unwrap().cell];
+        // 1.5 x 0.3 / 0.5 is 0.9; with a quarter of a core it is 1.8. Two workers need 60 MiB, and a tenth more: 66.
+        assert_eq!((choice.cpus.millis(), choice.memory.mib(), choice.workers), (500, 128.0, 2), "{found:?}");
+        assert!(found.tried <= QUESTION.most_cells);
+        assert!(!found.is_smallest(&grid));
+        let is_hopeless = |fate: &SizeFate| matches!(fate, SizeFate::Hopeless(_));
+        assert!(found.fates.iter().any(is_hopeless), "{:?}", found.fates);
+    }
+
+    #[test]
+    fn where_nothing_holds_nothing_is_chosen() {
+        let found = size_found(&QUESTION, &grid(), &searched(9.0));
+        assert_eq!(found.choice, None);
+        assert_eq!(grid().cells()[found.nearest.unwrap()].cpus.millis(), 1000);
+    }
+
+    #[test]
+    fn what_is_next_follows_from_the_trials_alone_and_time_ends_it() {
+        let (grid, readings) = (grid(), searched(1.5));
+        let first = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search);
+        assert_eq!(first, size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search));
+        let SizeStep::Try { cell } = first else { panic!("{first:?}") };
+        assert_eq!(cell, readings[1].cell);
+        assert_eq!(size_step(&QUESTION, &grid, &readings[..1], SizeStage::Over), SizeStep::Done);
+        let confirmed = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Confirm);
+        assert!(matches!(confirmed, SizeStep::Confirm { blocks: FIRST_BLOCKS, .. }), "{confirmed:?}");
+        // The largest comes first, as what requests take is seen best there.
+        let largest = &grid.cells()[readings[0].cell];
+        assert_eq!((largest.cpus.millis(), largest.memory.mib(), largest.workers), (1000, 256.0, 4));
     }
 }

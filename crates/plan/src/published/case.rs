@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::compare::CompareFlags;
 use crate::document::Text;
-use crate::flags::{AppFlag, ClientRttFlag, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, TopologyFlags};
+use crate::flags::{AppFlag, ClientRttFlag, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, RuntimesFlag, TopologyFlags};
 use crate::scale::InstancesAsked;
 
 /// Flags of `stampede compare`, and what an application is given beside its own.
@@ -160,7 +160,7 @@ impl CaseKeys {
         let of_services = set_service.iter().map(|(name, Text(value))| format!("{name}={value}"));
         let set = own.chain(of_services).collect();
         CompareFlags {
-            runtimes: runtime,
+            runtimes: RuntimesFlag { runtimes: runtime },
             app: AppFlag { app: text(app) },
             php: PhpFlag { php: text(php) },
             deployment: DeploymentFlags { set, cpus: text(cpus), memory: text(memory) },
