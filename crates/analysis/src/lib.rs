@@ -45,8 +45,8 @@ pub use replication::{
 pub use rules::{Bottleneck, SEEN_INSIDE, taken_by_others};
 pub use size::{
     Confirmation, FIRST_BLOCKS, Hopeless, MEMORY_MARGIN, MOST_BLOCKS, SizeCell, SizeChoice, SizeFate, SizeFigures,
-    SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeVerdict, size_found,
-    size_step,
+    SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeVerdict,
+    size_found, size_step,
 };
 pub use stampede_stats::{Interval, NestedVariances, UslFit, Variance, median};
 pub use tune::{

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use stampede_analysis::{
-    MEMORY_MARGIN, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading, SizeRole, SizeStage,
-    SizeStep, size_found, size_step,
+    MEMORY_MARGIN, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading, SizeRole,
+    SizeStage, SizeStep, size_found, size_step,
 };
 use stampede_core::{Bytes, Cpus, Random};
 
@@ -106,11 +106,7 @@ const SUBJECTS: [Subject; 6] = [
         name: "few slow requests",
         rate: 60.0,
         below: 0.4,
-        runtimes: [
-            served(0.006, 0.005, 1, POOL),
-            served(0.0055, 0.005, 1, THREADS),
-            served(0.005, 0.005, 1, RESIDENT),
-        ],
+        runtimes: [served(0.006, 0.005, 1, POOL), served(0.0055, 0.005, 1, THREADS), served(0.005, 0.005, 1, RESIDENT)],
     },
     Subject {
         name: "runtimes alike",
@@ -276,7 +272,8 @@ fn reach(subject: &Subject, searches: u32, seed: u64) -> Reached {
     let mut dearer: Vec<f64> = choices.iter().map(|place| price(*place) / cheapest - 1.0).collect();
     dearer.sort_by(f64::total_cmp);
     let count = |holds: &dyn Fn(f64) -> bool| choices.iter().filter(|place| holds(truths[**place])).count();
-    let near = choices.iter().filter(|place| price(**place) <= (1.0 + NEAR) * cheapest && truths[**place] < BROKEN).count();
+    let near =
+        choices.iter().filter(|place| price(**place) <= (1.0 + NEAR) * cheapest && truths[**place] < BROKEN).count();
     Reached {
         name: subject.name,
         cheapest,
@@ -301,8 +298,18 @@ pub(crate) fn run(asked: &Sizes) -> Result<(), Failure> {
 fn render(asked: &Sizes, reached: &[Reached]) -> String {
     let mut targets = Vec::new();
     let heads = [
-        "application", "cheapest", "hold", "within 5 %", "no choice", "dearer: median", "worst", "tried", "trials", "miss",
-        "break", "longest",
+        "application",
+        "cheapest",
+        "hold",
+        "within 5 %",
+        "no choice",
+        "dearer: median",
+        "worst",
+        "tried",
+        "trials",
+        "miss",
+        "break",
+        "longest",
     ];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_analysis::{
-    FIRST_BLOCKS, MOST_BLOCKS, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading, SizeRole,
-    SizeStage, SizeStep, size_found, size_step, took,
+    FIRST_BLOCKS, MOST_BLOCKS, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading,
+    SizeRole, SizeStage, SizeStep, size_found, size_step, took,
 };
 use stampede_core::{
     Bytes, CpuLayout, Failures, Limits, Outcome, Percentile, ResourceUse, Rounds, SloTerm, StudyKind, Trial,
@@ -302,7 +302,10 @@ fn outcome_of(trial: &Trial, plan: &SizePlan) -> SizeOutcome {
     let Some(measured) = &trial.measurement else { return SizeOutcome::Unusable("nothing was measured".to_owned()) };
     let resources = measured.resources.unwrap_or_default();
     if resources.oom_kills > 0 {
-        return SizeOutcome::Failed(format!("the kernel killed {} of its processes for their memory", resources.oom_kills));
+        return SizeOutcome::Failed(format!(
+            "the kernel killed {} of its processes for their memory",
+            resources.oom_kills
+        ));
     }
     if measured.response.count() == 0 {
         return SizeOutcome::Failed("no request was answered".to_owned());

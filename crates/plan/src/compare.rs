@@ -24,8 +24,8 @@ use crate::exchange;
 use crate::flags::{
     AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag, INSIDE_RATE,
     IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag,
-    ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags,
-    WarmUpFlag,
+    ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag,
+    TopologyFlags, WarmUpFlag,
 };
 use crate::generators::{read_generators, read_server_address};
 use crate::image::{self, ImageFlags, read_images};

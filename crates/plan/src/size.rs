@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use clap::Args;
-use stampede_core::{Bytes, Candidate, CaseId, Cpus, DefaultsContext, Limits, Load, Role, Rounds, SloTerm, TunableKind, TuningProblem};
+use stampede_core::{
+    Bytes, Candidate, CaseId, Cpus, DefaultsContext, Limits, Load, Role, Rounds, SloTerm, TunableKind, TuningProblem,
+};
 use stampede_scale::Tariff;
 
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, Given, MachineSize};
 use crate::flags::{
-    AppFlag, BudgetFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, PhpFlag, ReadyTimeoutFlag, RuntimesFlag,
-    SeedFlag, SloFlag, SubjectFlag, WarmUpFlag,
+    AppFlag, BudgetFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, PhpFlag, ReadyTimeoutFlag,
+    RuntimesFlag, SeedFlag, SloFlag, SubjectFlag, WarmUpFlag,
 };
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_memory, read_time};
@@ -155,7 +157,11 @@ impl SizePlan {
             return mistakes.finish(Err(Mistakes(Vec::new())));
         };
         let Ok(sized) = plan.load.scaled(1.0, 1.0 + headroom) else {
-            return mistakes.finish(Err(Mistakes::one("--headroom", "is more than can be driven", "lower it, or --load")));
+            return mistakes.finish(Err(Mistakes::one(
+                "--headroom",
+                "is more than can be driven",
+                "lower it, or --load",
+            )));
         };
         let duration = match &flags.duration.duration {
             Some(_) => plan.duration,

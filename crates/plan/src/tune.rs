@@ -8,7 +8,9 @@ use stampede_core::{Load, Objective, Tuning};
 use crate::catalogue::Catalogue;
 use crate::choice::find;
 use crate::compare::{CompareFlags, ComparePlan, Given, MachineSize};
-use crate::flags::{AppFlag, BudgetFlag, DeploymentFlags, DurationFlag, LoadFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags};
+use crate::flags::{
+    AppFlag, BudgetFlag, DeploymentFlags, DurationFlag, LoadFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags,
+};
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::read_time;
 use crate::rounds::DEFAULT_MAX_TIME;
@@ -120,7 +122,8 @@ impl TunePlan {
         let TuneFlags { runtime, objective, budget, .. } = flags;
         let mut mistakes = Gathered::default();
         let objective = read_objective(objective.as_deref(), &mut mistakes);
-        let time = read_time("--budget", budget.budget.as_deref(), DEFAULT_MAX_TIME, Duration::from_secs(1), &mut mistakes);
+        let time =
+            read_time("--budget", budget.budget.as_deref(), DEFAULT_MAX_TIME, Duration::from_secs(1), &mut mistakes);
         let place = format!("runtime {runtime}");
         if find(runtime, catalogue.runtimes()).is_ok_and(|found| found.tunables().is_empty()) {
             mistakes.add(&place, "has no settings to search", "see stampede show runtime");

@@ -12,8 +12,8 @@ use crate::StudyView;
 use crate::page::{Block, Column, Page, Table};
 use crate::quantity::{percent, ratio};
 
-pub use self::json::json;
 pub(crate) use self::json::WireSizing;
+pub use self::json::json;
 
 /// What a report is made from.
 #[derive(Clone, Copy, Debug)]
@@ -225,7 +225,8 @@ fn map(view: &SizeView<'_>) -> Option<(String, Table)> {
     };
     let mut columns = vec![Column::names("memory", memory.iter().map(ToString::to_string).collect())];
     for cpus in cpus {
-        columns.push(Column::figures(&format!("{cpus} CPU"), memory.iter().map(|memory| cell(cpus, *memory)).collect()));
+        columns
+            .push(Column::figures(&format!("{cpus} CPU"), memory.iter().map(|memory| cell(cpus, *memory)).collect()));
     }
     let runtime = view.runtimes.get(shown.runtime).map_or("", String::as_str);
     let pool = if shown.workers == 0 { String::new() } else { format!(" with {} workers", shown.workers) };
@@ -300,16 +301,18 @@ fn shown(view: &SizeView<'_>, confirmation: &Confirmation) -> String {
         (0, _) => "no request without a right answer".to_owned(),
         (failed, of) => format!("{failed} of {of} requests without a right answer"),
     };
-    format!("Its response times were {}, {errors}, in {blocks} blocks that had no part in choosing it.", sides.join(" and "))
+    format!(
+        "Its response times were {}, {errors}, in {blocks} blocks that had no part in choosing it.",
+        sides.join(" and ")
+    )
 }
 
 /// What the other runtimes need.
 fn others(view: &SizeView<'_>, chosen: &SizeCell) -> Option<String> {
     let of_runtime = |runtime: usize| {
         let cells = view.grid.cells().iter().enumerate().filter(move |(_, cell)| cell.runtime == runtime);
-        let mut held = cells.filter(|(place, _)| {
-            matches!(view.found.fates.get(*place), Some(SizeFate::Held | SizeFate::Confirmed))
-        });
+        let mut held = cells
+            .filter(|(place, _)| matches!(view.found.fates.get(*place), Some(SizeFate::Held | SizeFate::Confirmed)));
         let name_of = view.runtimes.get(runtime)?;
         Some(match held.next() {
             Some((place, cell)) => {
@@ -318,7 +321,12 @@ fn others(view: &SizeView<'_>, chosen: &SizeCell) -> Option<String> {
                     _ => " in one trial",
                 };
                 let pool = if cell.workers == 0 { String::new() } else { format!(" with {} workers", cell.workers) };
-                format!("{name_of} held with {} CPU and {}{pool}{sure}: {}", cell.cpus, cell.memory, price_of(view, cell))
+                format!(
+                    "{name_of} held with {} CPU and {}{pool}{sure}: {}",
+                    cell.cpus,
+                    cell.memory,
+                    price_of(view, cell)
+                )
             }
             None => format!("{name_of} held with no size that was tried"),
         })
@@ -337,7 +345,9 @@ fn nothing(view: &SizeView<'_>) -> Vec<String> {
         let unusable = first(|fate| if let SizeFate::Unusable(reason) = fate { Some(reason) } else { None });
         return vec![match (failed, unusable) {
             (Some(reason), _) => {
-                format!("No size that was tried served: {reason}. Name more with --memory and --cpus, or look at its log.")
+                format!(
+                    "No size that was tried served: {reason}. Name more with --memory and --cpus, or look at its log."
+                )
             }
             (None, Some(reason)) => format!("No trial says anything of a size: {reason}"),
             (None, None) => "Nothing was tried.".to_owned(),
@@ -353,16 +363,20 @@ fn nothing(view: &SizeView<'_>) -> Vec<String> {
             percent(times)
         )];
     }
-    let throttled = view.readings.iter().filter(|reading| reading.cell == place).find_map(|reading| match &reading.outcome {
-        SizeOutcome::Served(figures) => Some(figures.throttled),
-        SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
-    });
+    let throttled =
+        view.readings.iter().filter(|reading| reading.cell == place).find_map(|reading| match &reading.outcome {
+            SizeOutcome::Served(figures) => Some(figures.throttled),
+            SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
+        });
     let stops = match throttled {
         Some(share) if share > 0.1 => format!("its CPU quota ran out in {} of its periods", percent(share)),
         _ => "its CPU quota was not what stopped it".to_owned(),
     };
     vec![
-        format!("No size of this search holds {objective}: the best, {best}, was at {} times the limit; {stops}.", ratio(times)),
+        format!(
+            "No size of this search holds {objective}: the best, {best}, was at {} times the limit; {stops}.",
+            ratio(times)
+        ),
         "Lower --load or --headroom, raise the limit, or search with more CPU and memory.".to_owned(),
     ]
 }

@@ -118,7 +118,11 @@ impl Tariff {
             TariffRates::Machines(offers) => {
                 let enough = offers.iter().filter(|offer| offer.cpus >= cpus && offer.memory >= memory);
                 let cheapest = enough.min_by(|a, b| a.month.total_cmp(&b.month))?;
-                Some(MonthPrice { amount: cheapest.month, bound: PriceBound::Exact, offer: Some(cheapest.name.clone()) })
+                Some(MonthPrice {
+                    amount: cheapest.month,
+                    bound: PriceBound::Exact,
+                    offer: Some(cheapest.name.clone()),
+                })
             }
             TariffRates::Instance(price) => {
                 let (cpus, memory) = instance(price, cpus, memory)?;

@@ -54,9 +54,8 @@ impl<'a> Belief<'a> {
         let ours = readings.iter().filter_map(|reading| Some((grid.cells().get(reading.cell)?, reading)));
         let ours: Vec<_> = ours.filter(|(cell, _)| cell.runtime == runtime).collect();
         let unknown = if ours.is_empty() { UNKNOWN } else { 0.0 };
-        let ours = ours.into_iter().filter_map(|(cell, reading)| {
-            Some((cell, reading.role, reading.outcome.figures()?))
-        });
+        let ours =
+            ours.into_iter().filter_map(|(cell, reading)| Some((cell, reading.role, reading.outcome.figures()?)));
         let mut belief = Self { question, demand, tried: Vec::new(), process: None, peaks: Vec::new(), unknown };
         let mut values = Vec::new();
         for (cell, role, figures) in ours {
@@ -73,7 +72,8 @@ impl<'a> Belief<'a> {
             }
         }
         belief.peaks.sort_by_key(|(workers, _)| *workers);
-        belief.process = GaussianProcess::of(&values, |a, b| covariance(belief.tried[a], belief.tried[b]), NOISE * NOISE);
+        belief.process =
+            GaussianProcess::of(&values, |a, b| covariance(belief.tried[a], belief.tried[b]), NOISE * NOISE);
         belief
     }
 
@@ -116,7 +116,9 @@ impl<'a> Belief<'a> {
         let service = work * cores.ceil().max(1.0) / cores;
         let workers = if cell.workers == 0 { MOST_AT_ONCE } else { cell.workers.min(MOST_AT_ONCE) };
         let pool = Pool { demand: work / cores, delay: self.demand.wait + service - work / cores, workers };
-        let Some(response) = pool.response_beyond(self.question.sized_rate(), self.question.beyond) else { return MOST };
+        let Some(response) = pool.response_beyond(self.question.sized_rate(), self.question.beyond) else {
+            return MOST;
+        };
         ((response + service) / self.question.below).ln().clamp(LEAST, MOST)
     }
 }
@@ -234,7 +236,8 @@ mod tests {
             cell(1000, 64, 4, 6.0),
             cell(2000, 128, 4, 7.0),
         ]);
-        let question = SizeQuestion { rate: 100.0, headroom: 0.0, beyond: 0.01, below: 0.1, errors: None, most_cells: 9 };
+        let question =
+            SizeQuestion { rate: 100.0, headroom: 0.0, beyond: 0.01, below: 0.1, errors: None, most_cells: 9 };
         let figures = SizeFigures {
             times: 0.2,
             over: 0.1,

@@ -79,7 +79,8 @@ impl Confirmation {
             () if hopeless || rounds >= MOST_BLOCKS => SizeVerdict::Refuted,
             () => SizeVerdict::Open,
         };
-        let over = overs.iter().flatten().copied().reduce(|worst, next| if next.high > worst.high { next } else { worst });
+        let over =
+            overs.iter().flatten().copied().reduce(|worst, next| if next.high > worst.high { next } else { worst });
         let [load, headroom] = intervals;
         Self { blocks, load, headroom, over, errors, verdict, reason: failed }
     }

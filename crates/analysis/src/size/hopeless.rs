@@ -135,7 +135,8 @@ mod tests {
         let cells = [cell(250, 256, 4), cell(1000, 64, 4), cell(1000, 64, 2), cell(1000, 256, 1), cell(1000, 512, 4)];
         let grid = SizeGrid::new(cells.to_vec());
         let place = |wanted: &SizeCell| grid.cells().iter().position(|cell| cell == wanted).unwrap();
-        let question = SizeQuestion { rate: 100.0, headroom: 0.0, beyond: 0.01, below: 0.2, errors: None, most_cells: 9 };
+        let question =
+            SizeQuestion { rate: 100.0, headroom: 0.0, beyond: 0.01, below: 0.2, errors: None, most_cells: 9 };
         let figures = SizeFigures {
             times: 0.5,
             over: 0.1,
@@ -146,7 +147,8 @@ mod tests {
             memory_peak: Some(Bytes::from_mib(60)),
             throttled: 0.0,
         };
-        let readings = [SizeReading { cell: place(&cells[4]), role: SizeRole::Search, outcome: SizeOutcome::Served(figures) }];
+        let readings =
+            [SizeReading { cell: place(&cells[4]), role: SizeRole::Search, outcome: SizeOutcome::Served(figures) }];
         let demand = Demand::of(0, &grid, &readings);
         assert_eq!(demand, Demand { work: Some(0.004), wait: 0.02 });
         let told = |cell: &SizeCell| hopeless(place(cell), &question, &grid, &readings, demand);
@@ -179,8 +181,20 @@ mod tests {
             ("by little", &small, &large, served(1.1), false),
             ("a larger one", &large, &small, served(2.0), false),
             ("fewer workers", &SizeCell { workers: 2, ..small.clone() }, &large, served(2.0), false),
-            ("more workers of one that did not live", &SizeCell { workers: 8, ..small.clone() }, &large, failed.clone(), true),
-            ("fewer workers of one that did not live", &SizeCell { workers: 2, ..small.clone() }, &large, failed, false),
+            (
+                "more workers of one that did not live",
+                &SizeCell { workers: 8, ..small.clone() },
+                &large,
+                failed.clone(),
+                true,
+            ),
+            (
+                "fewer workers of one that did not live",
+                &SizeCell { workers: 2, ..small.clone() },
+                &large,
+                failed,
+                false,
+            ),
         ] {
             assert_eq!(is_no_better(cell, other, &outcome), no_better, "{name}");
         }

@@ -127,9 +127,7 @@ pub(super) struct Known<'a> {
 impl<'a> Known<'a> {
     pub(super) fn of(question: &'a SizeQuestion, grid: &'a SizeGrid, readings: &'a [SizeReading]) -> Self {
         let runtimes = grid.cells().iter().map(|cell| cell.runtime + 1).max().unwrap_or(0);
-        let of_runtime = |runtime| {
-            (Belief::of(runtime, question, grid, readings), Demand::of(runtime, grid, readings))
-        };
+        let of_runtime = |runtime| (Belief::of(runtime, question, grid, readings), Demand::of(runtime, grid, readings));
         Self { question, grid, readings, beliefs: (0..runtimes).map(of_runtime).collect() }
     }
 
@@ -167,9 +165,7 @@ impl<'a> Known<'a> {
                 places.push(reading.cell);
             }
         }
-        let of = |place| {
-            Confirmation::of(&self.of_cell(place), self.question.errors, self.question.headroom > 0.0)
-        };
+        let of = |place| Confirmation::of(&self.of_cell(place), self.question.errors, self.question.headroom > 0.0);
         places.into_iter().map(|place| (place, of(place))).collect()
     }
 
@@ -190,8 +186,10 @@ impl<'a> Known<'a> {
             let price = self.grid.cells().get(place).map_or(f64::INFINITY, |cell| cell.price);
             self.holds(place) * (bound - price) / bound
         };
-        let open = (0..self.grid.cells().len()).filter(|place| !self.is_tried(*place) && self.hopeless(*place).is_none());
-        let best = open.map(|place| (place, gain(place))).reduce(|best, next| if next.1 > best.1 { next } else { best });
+        let open =
+            (0..self.grid.cells().len()).filter(|place| !self.is_tried(*place) && self.hopeless(*place).is_none());
+        let best =
+            open.map(|place| (place, gain(place))).reduce(|best, next| if next.1 > best.1 { next } else { best });
         best.filter(|(_, gain)| *gain > LEAST_GAIN).map(|(place, _)| place)
     }
 
@@ -297,7 +295,8 @@ mod tests {
         let grid = grid();
         let mut readings = Vec::new();
         loop {
-            let (cell, roles): (usize, Vec<SizeRole>) = match size_step(&QUESTION, &grid, &readings, SizeStage::Search) {
+            let (cell, roles): (usize, Vec<SizeRole>) = match size_step(&QUESTION, &grid, &readings, SizeStage::Search)
+            {
                 SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
                 SizeStep::Confirm { cell, blocks } => {
                     (cell, (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]).collect())

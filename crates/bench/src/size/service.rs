@@ -126,7 +126,9 @@ mod tests {
     fn one_worker_is_a_queue_whose_percentiles_are_known() {
         let served = Served { work: 0.01, wait: 0.0, slow: 0, memory: (10.0, 5.0) };
         let mean = |window: &Window| window.responses.iter().sum::<f64>() / window.responses.len() as f64;
-        for (workers, cores, rate, expected) in [(1, 1.0, 60.0, 1.0 / 40.0), (64, 1.0, 60.0, 1.0 / 40.0), (1, 0.5, 30.0, 0.05)] {
+        for (workers, cores, rate, expected) in
+            [(1, 1.0, 60.0, 1.0 / 40.0), (64, 1.0, 60.0, 1.0 / 40.0), (1, 0.5, 30.0, 0.05)]
+        {
             let under = Under { cores, workers, rate };
             let window = served.window(under, [10.0, 4_000.0], &mut Random(7));
             let seen = mean(&window);

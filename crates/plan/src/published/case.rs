@@ -6,7 +6,9 @@ use serde::Deserialize;
 
 use crate::compare::CompareFlags;
 use crate::document::Text;
-use crate::flags::{AppFlag, ClientRttFlag, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, RuntimesFlag, TopologyFlags};
+use crate::flags::{
+    AppFlag, ClientRttFlag, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, RuntimesFlag, TopologyFlags,
+};
 use crate::scale::InstancesAsked;
 
 /// Flags of `stampede compare`, and what an application is given beside its own.

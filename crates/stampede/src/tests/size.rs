@@ -33,14 +33,20 @@ fn the_cheapest_that_holds_is_found_confirmed_and_reported() {
     let found = said.json();
     assert_eq!(found["schema"], "stampede/size/v1");
     // 120 and a fifth more are 144 a second: more than a quarter of a CPU answers, and less than half of one.
-    assert_eq!((&found["choice"]["size"]["cpus"], &found["choice"]["size"]["runtime"]), (&0.5.into(), &"php-cli-server".into()));
+    assert_eq!(
+        (&found["choice"]["size"]["cpus"], &found["choice"]["size"]["runtime"]),
+        (&0.5.into(), &"php-cli-server".into())
+    );
     assert_eq!(found["choice"]["size"]["memory_bytes"], 128 << 20, "{found}");
     assert_eq!(found["choice"]["bound"], "at_least", "{found}");
     assert!(found["choice"]["at_headroom"]["high"].as_f64().unwrap() < 1.0, "{found}");
     assert!(found["choice"]["blocks"].as_u64().unwrap() >= 4, "{found}");
     assert_eq!(found["sizes"], 12);
     let conclusion = found["conclusion"].as_str().unwrap();
-    assert!(conclusion.contains("php-cli-server, 0.5 CPU, 128Mi, ") && conclusion.contains("USD a month."), "{conclusion}");
+    assert!(
+        conclusion.contains("php-cli-server, 0.5 CPU, 128Mi, ") && conclusion.contains("USD a month."),
+        "{conclusion}"
+    );
     let (page, text) = (fs::read_to_string(page).unwrap(), fs::read_to_string(text).unwrap());
     assert!(page.contains("</html>") && page.contains("CHOSEN") && text.contains("CHOSEN"), "{text}");
 
@@ -74,7 +80,10 @@ fn where_nothing_holds_the_best_is_named_with_what_stops_it() {
     let said = machine.run(&size(&app, "open:900", &["--slo", SLO]));
     assert_eq!(said.code, 1, "{said:?}");
     let report = said.report();
-    assert!(report.contains("No size of this search holds p99<200ms,errors<1%: the best, php-cli-server, 1 CPU"), "{report}");
+    assert!(
+        report.contains("No size of this search holds p99<200ms,errors<1%: the best, php-cli-server, 1 CPU"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -122,9 +131,19 @@ fn all_mistakes_of_a_command_line_are_told_at_once() {
         ("no response time", "open:100", &["--slo", "errors<1%"], "says nothing of response times"),
         ("a closed load", "closed:8", &["--slo", SLO], "sends as much as is answered, whatever the size"),
         ("a ramp", "open:10..100/60s", &["--slo", SLO], "has more than one rate, and a size holds one"),
-        ("no currency", "open:100", &["--slo", SLO, "--prices", &prices], "has prices without a currency; add currency: EUR"),
+        (
+            "no currency",
+            "open:100",
+            &["--slo", SLO, "--prices", &prices],
+            "has prices without a currency; add currency: EUR",
+        ),
         ("an unknown tariff", "open:100", &["--slo", SLO, "--prices", "fargat"], "did you mean fargate?"),
-        ("what is not sold", "open:100", &["--slo", SLO, "--prices", "lambda"], "no size between --cpus and --memory is sold"),
+        (
+            "what is not sold",
+            "open:100",
+            &["--slo", SLO, "--prices", "lambda"],
+            "no size between --cpus and --memory is sold",
+        ),
         ("too little time", "open:100", &["--slo", SLO, "--budget", "30s"], "has no room for a trial of each runtime"),
         ("few requests", "open:2", &["--slo", SLO], "of which too few are beyond the percentile"),
     ] {
