@@ -329,7 +329,7 @@ fn window(rate: f64, beyond: f64) -> Duration {
     Duration::from_secs((DEFAULT_BEYOND / beyond / rate).ceil().min(most.as_secs_f64()) as u64).max(least)
 }
 
-/// Windows must have requests enough to tell what is asked.
+/// Windows must have requests enough to show whether the objective holds.
 fn check_window(rate: f64, headroom: f64, duration: Duration, term: SizeTerm, mistakes: &mut Gathered) {
     let requests = rate * duration.as_secs_f64();
     if requests * term.beyond < LEAST_BEYOND {

@@ -1,4 +1,4 @@
-//! What a month of a deployment costs that runs all the time, by its size. The table is in `tariffs.rs`.
+//! What a month of a deployment costs that runs all the time, by its size. The table is in `tariff_table.rs`.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ fn size<'a>(app: &'a str, load: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&words[..], &limits, more].concat()
 }
 
-/// Answers in proportion to its CPU: what is asked beyond that waits longer and longer.
+/// Answers in proportion to its CPU: a request beyond that waits longer and longer.
 fn by_cpus(launch: &FakeLaunch<'_>) -> FakeLifetime {
     let cores = launch.terms.total.cpus.cores();
     FakeLifetime { cpus: 0.2, ..FakeLifetime::serving(BODY, 400.0 * cores) }
