@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings bench-inside fuzz static dist dist-test msrv
+.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-size bench-tune bench-grids bench-ladder bench-findings bench-inside fuzz static dist dist-test msrv
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -44,6 +44,8 @@ help:
 	@echo "             what the gateway costs a request beside nginx, into docs/bench-gateway.md"
 	@echo "make bench-capacity"
 	@echo "             how near stampede capacity comes, on simulated servers, into docs/bench-capacity.md"
+	@echo "make bench-size"
+	@echo "             how near stampede size comes to the cheapest, on simulated services, into docs/bench-size.md"
 	@echo "make bench-tune"
 	@echo "             how near the search for settings comes to the best, into docs/bench-tune.md"
 	@echo "make bench-grids"
@@ -190,6 +192,12 @@ bench-capacity:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench capacity --output docs/bench-capacity.md $(BENCH)
+
+# The same.
+bench-size:
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede-bench
+	target/release/stampede-bench size --output docs/bench-size.md $(BENCH)
 
 # Needs no quiet machine either: it replays grids that were recorded before, or made up.
 bench-tune:

@@ -24,8 +24,8 @@ use crate::exchange;
 use crate::flags::{
     AppFlag, AtFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag,
     INSIDE_RATE, IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags,
-    PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag,
-    TopologyFlags, WarmUpFlag,
+    PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag,
+    SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::generators::{read_generators, read_server_address};
 use crate::image::{self, ImageFlags, read_images};
@@ -55,9 +55,8 @@ use crate::warm_up::{WarmUpChoice, read_warm_up, settle};
 pub struct CompareFlags {
     #[command(flatten)]
     pub subject: SubjectFlag,
-    /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
-    #[arg(long, value_name = "A,B", help_heading = "What")]
-    pub runtimes: Option<String>,
+    #[command(flatten)]
+    pub runtimes: RuntimesFlag,
     #[command(flatten)]
     pub images: ImageFlags,
     #[command(flatten)]
@@ -469,7 +468,7 @@ impl ComparePlan {
         let apps = served.as_ref().map_or(&[][..], |served| &served.workload.apps);
         let runtimes = match given.runtime {
             Some(name) => RuntimesAsked::One(name),
-            None => RuntimesAsked::Listed(flags.runtimes.as_deref()),
+            None => RuntimesAsked::Listed(flags.runtimes.runtimes.as_deref()),
         };
         let images = read_images(&flags.images, &mut mistakes);
         let (cases, choice) = read_cases(runtimes, images, &set, file.as_ref(), apps, catalogue, &mut mistakes);

@@ -43,6 +43,14 @@ pub struct AppFlag {
     pub app: Option<String>,
 }
 
+/// What serves it.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RuntimesFlag {
+    /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
+    #[arg(long, value_name = "A,B", help_heading = "What")]
+    pub runtimes: Option<String>,
+}
+
 /// Which of its exchanges.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExchangesFlag {
@@ -121,6 +129,14 @@ pub struct MaxTimeFlag {
     /// The most time, from first start to last trial [default: 10m, or what three rounds need]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub max_time: Option<String>,
+}
+
+/// How long a search may take.
+#[derive(Args, Clone, Debug, Default)]
+pub struct BudgetFlag {
+    /// About how long all may take, the last comparisons included [default: 10m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Search")]
+    pub budget: Option<String>,
 }
 
 /// Which differences matter.

@@ -47,9 +47,11 @@ mod scale;
 mod scenario;
 mod service;
 mod site;
+mod size;
 mod slo;
 mod subject;
 mod suggestion;
+mod tariff;
 mod template;
 mod threshold;
 mod topology;
@@ -65,7 +67,7 @@ pub use compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize, RuntimeC
 pub use flags::{
     AppFlag, AtFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, GeneratorsFlag,
     HostFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag,
-    RoundsFlag, SeedFlag, ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    RoundsFlag, RuntimesFlag, SeedFlag, ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 pub use forecast::{ForecastFlags, read_forecast};
 pub use gate::{GateFlags, GateSide};
@@ -81,6 +83,7 @@ pub use retrial::{ChangedCase, RetrialFlags, RetrialPlan};
 pub use runtime::{RuntimeFlags, RuntimePlan};
 pub use scale::{PlannedService, ScaleFlags, ScalePlan};
 pub use scenario::parse as parse_scenario;
+pub use size::{SizeFlags, SizePlan, SizeTerm};
 pub use template::{WrittenAnswer, write_plan};
 pub use threshold::read_threshold;
 pub use tune::{SearchBudget, TuneFlags, TunePlan};

@@ -14,8 +14,8 @@ use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
 use crate::flags::{
     AppFlag, BaseImageFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, InsideFlag,
-    MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag,
-    SubjectFlag, TopologyFlags, WarmUpFlag,
+    MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag,
+    SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::image::ImageFlags;
 use crate::mistake::{Gathered, Mistakes};
@@ -112,7 +112,7 @@ impl RetrialPlan {
             offline: flags.offline,
             ready_timeout: flags.ready_timeout.clone(),
             php: PhpFlag { php: series(case) },
-            runtimes: image.is_none().then(|| case.runtime.to_string()),
+            runtimes: RuntimesFlag { runtimes: image.is_none().then(|| case.runtime.to_string()) },
             duration: flags.duration.clone(),
             // The stored study says how long it was; pilots are not repeated.
             warm_up: WarmUpFlag { warm_up: Some("0s".to_owned()) },

@@ -12,7 +12,7 @@ use stampede_core::{
     Role, Study, with_causes,
 };
 use stampede_export::{BundleOrigin, Measured, Order, Target, label, next};
-use stampede_plan::{CompareFlags, ComparePlan, MachineSize, PlatformChoice, RetrialFlags, RetrialPlan};
+use stampede_plan::{CompareFlags, ComparePlan, MachineSize, PlatformChoice, RetrialFlags, RetrialPlan, RuntimesFlag};
 use stampede_platforms::{BundleFolder, BundleFolderError, DetectedNeeds, LocalPlatform};
 use stampede_seam::{Platform, PreparedApp};
 use stampede_store::StoredStudy;
@@ -64,7 +64,7 @@ fn read(args: &ExportArgs, machine: MachineSize) -> Result<(ComparePlan, Option<
             subject: subject.clone(),
             app: app.clone(),
             php: php.clone(),
-            runtimes: Some(runtime.clone()),
+            runtimes: RuntimesFlag { runtimes: Some(runtime.clone()) },
             deployment: deployment.clone(),
             load: load.clone(),
             ..CompareFlags::default()

@@ -38,6 +38,7 @@ mod serve;
 mod show;
 mod show_runtime;
 mod signals;
+mod size;
 mod study_file;
 mod tune;
 mod version;
@@ -91,6 +92,7 @@ fn outcome(command: Asked, host: &dyn Host) -> Outcome {
         Asked::Why(args) => why::run(*args, host),
         Asked::Inside(args) => inside::run(&args),
         Asked::Tune(args) => tune::run(*args, host),
+        Asked::Size(args) => size::run(*args, host),
         Asked::Init(args) => init::run(&args, host),
         Asked::Reproduce(args) => reproduce::run(args, host),
         Asked::Export(args) => export::run(*args, host),

@@ -49,7 +49,7 @@ pub(crate) struct PlanSections {
     pub(crate) topology: Option<TopologySection>,
     /// What load is driven: closed:16, open:500, or keys.
     pub(crate) load: Option<LoadEntry>,
-    /// What answers must be for the service to be good enough; stampede capacity and stampede tune ask for it.
+    /// What answers must be for the service to be good enough; stampede capacity, stampede tune and stampede size ask for it.
     #[schemars(extend("examples" = ["{p99: 100ms, errors: 0.1%}"]))]
     pub(crate) slo: Option<SloSection>,
     /// How it is measured.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::compare::CompareFlags;
 use crate::document::Text;
 use crate::flags::{
-    AppFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, TopologyFlags,
+    AppFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, RuntimesFlag, TopologyFlags,
 };
 use crate::scale::InstancesAsked;
 
@@ -162,7 +162,7 @@ impl CaseKeys {
         let of_services = set_service.iter().map(|(name, Text(value))| format!("{name}={value}"));
         let set = own.chain(of_services).collect();
         CompareFlags {
-            runtimes: runtime,
+            runtimes: RuntimesFlag { runtimes: runtime },
             app: AppFlag { app: text(app) },
             php: PhpFlag { php: text(php) },
             deployment: DeploymentFlags { set, cpus: text(cpus), memory: text(memory) },
