@@ -133,7 +133,9 @@ fn resolved(root: &Path, from: &str, target: &str, documents: &Documents) -> Opt
     }
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
     let path = links::joined(from, file);
-    let page = match documents.get_key_value(&path) {
+    // A folder is what its README says of it.
+    let document = documents.get_key_value(&path).or_else(|| documents.get_key_value(&format!("{path}/README.md")));
+    let page = match document {
         Some((path, _)) => page_of(path),
         None if is_copied(root, &path) => path,
         None => return None,
@@ -200,7 +202,7 @@ mod tests {
         for (path, text) in [("docs/a.schema.json", "{}"), ("src/main.rs", "")] {
             fs::write(root.join(path), text).unwrap();
         }
-        let documents: Documents = ["README.md", "docs/a.md", "docs/adr/1.md"]
+        let documents: Documents = ["README.md", "docs/a.md", "docs/adr/1.md", "docs/b/README.md"]
             .map(|path| (path.to_owned(), Document::read("# A\n")))
             .into_iter()
             .collect();
@@ -210,6 +212,7 @@ mod tests {
             ("docs/adr/1.md", "../a.md", Some("../../docs/a.html")),
             ("docs/a.md", "a.schema.json", Some("../docs/a.schema.json")),
             ("docs/a.md", "../src/main.rs", None),
+            ("docs/a.md", "b", Some("../docs/b/README.html")),
             ("docs/a.md", "#c", Some("#c")),
             ("docs/a.md", "https://example.org/", Some("https://example.org/")),
         ];

@@ -69,7 +69,7 @@ pub(crate) fn is_elsewhere(target: &str) -> bool {
     target.contains("://") || target.starts_with("mailto:")
 }
 
-/// A relative path of a document, from the root. A folder is its README where a link names it with a slash.
+/// A relative path of a document, from the root.
 pub(crate) fn joined(from: &str, to: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
