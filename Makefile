@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-size bench-tune bench-grids bench-ladder bench-findings bench-inside fuzz static dist dist-test msrv
+.PHONY: help demo test check check-bench format clippy tidy site unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-size bench-tune bench-grids bench-ladder bench-findings bench-inside fuzz static dist dist-test msrv
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -10,6 +10,7 @@ help:
 	@echo "make check   the same without installing: everything that CI runs, cheapest first"
 	@echo "make check-bench"
 	@echo "             lints and tests the crate of the benchmarks, which make check leaves out"
+	@echo "make site    the documents as pages with a search, in target/site (docs/adr/0048-a-site-made-by-xtask.md)"
 	@echo "make test-php"
 	@echo "             the workloads' PHP code on real servers (PHPUnit)"
 	@echo "make test-web"
@@ -95,6 +96,12 @@ clippy:
 # Of all crates' features: `cargo xtask tidy`, which is the same from any folder, builds some dependencies once more.
 tidy:
 	cargo run --quiet --locked --bin xtask -- tidy
+
+# The reference is what the program prints about itself.
+site:
+	@scripts/rust.sh
+	cargo build --locked --package stampede
+	cargo run --quiet --locked --bin xtask -- site target/debug/stampede
 
 # Unit tests, snapshots of the command line, then tests with real servers.
 unit:

@@ -101,11 +101,11 @@ pub struct CompareFlags {
     pub sampling: SamplingFlag,
     #[command(flatten)]
     pub inside: InsideFlag,
-    /// Do not measure the yard-stick, a fixed server that tells how the machine drifts: about 1.5 s a round
+    /// Do not measure the reference server, which shows drift of the machine: saves about 1.5 s a round
     #[arg(long, help_heading = "Study")]
     pub no_yard_stick: bool,
-    /// Compare the first case with itself, in 10 rounds unless --rounds says otherwise, and keep by how much they seem to
-    /// differ: later studies under these limits and this model of load claim no less
+    /// Compare the first case with itself, by default in 10 rounds, and store how much equal cases seem to differ here:
+    /// later studies under these limits and this model of load claim no smaller difference
     #[arg(long, conflicts_with = "max_time", help_heading = "Study")]
     pub calibrate: bool,
     #[command(flatten)]

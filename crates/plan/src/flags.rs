@@ -108,8 +108,8 @@ pub struct DurationFlag {
 /// How long it is loaded before that.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WarmUpFlag {
-    /// Load before the window; auto finds it out by a pilot of each case [default: auto for windows of 5s and more that
-    /// come to verdicts, otherwise 1s]
+    /// Load before the window, not counted; auto finds it by a pilot of each case [default: auto for windows of 5s and
+    /// more that come to verdicts, otherwise 1s]
     #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub warm_up: Option<String>,
 }
@@ -117,8 +117,8 @@ pub struct WarmUpFlag {
 /// How often all is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RoundsFlag {
-    /// Rounds: in each, every case is measured once. `auto` goes on until the verdicts are clear, and leaves out
-    /// cases whose verdicts are; a number is kept to, and fewer than 3 give no verdict [default: auto]
+    /// Rounds, each of which measures every case once. `auto` continues until the verdicts are clear, and drops cases
+    /// whose verdicts are; a number is exact, and fewer than 3 give no verdict [default: auto]
     #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Study")]
     pub rounds: Option<String>,
 }
@@ -126,7 +126,7 @@ pub struct RoundsFlag {
 /// How long that may take.
 #[derive(Args, Clone, Debug, Default)]
 pub struct MaxTimeFlag {
-    /// The most time, from first start to last trial [default: 10m, or what three rounds need]
+    /// Time limit, from first start to last trial [default: 10m, or what three rounds need]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub max_time: Option<String>,
 }
@@ -142,7 +142,7 @@ pub struct BudgetFlag {
 /// Which differences matter.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PrecisionFlag {
-    /// Below which share a difference does not matter [default: 3%]
+    /// Smallest difference worth reporting [default: 3%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Study")]
     pub precision: Option<String>,
 }
@@ -236,7 +236,7 @@ pub struct OfflineFlag {
 /// What is read while it is measured.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct SamplingFlag {
-    /// Do not ask servers and kernel ten times a second what goes on while it is measured
+    /// Do not sample servers and kernel while measuring (by default ten times a second)
     #[arg(long, help_heading = "Study")]
     pub no_sampling: bool,
 }

@@ -291,9 +291,7 @@ fn unknown(folder: &Path, composer: &Composer) -> Unfit {
         let problem = format!("holds no application itself; {}", all.join(", "));
         return Unfit::fixed(problem, format!("stampede compare {}", first.display()));
     }
-    Unfit::new(
-        "holds no application that is known by its files (one of index.php, public/index.php, web/index.php, go.mod)",
-    )
+    Unfit::new("holds no known application: no index.php, public/index.php, web/index.php or go.mod")
 }
 
 /// Applications one folder down, by name.

@@ -61,27 +61,27 @@ pub(crate) enum Asked {
     /// Compare runtimes on your application, or a workload, under the same total limits
     ///
     /// Serves it on each runtime under the same CPU and memory limits, checks that all give the expected
-    /// answers, drives load, and says which is faster, by how much, and how sure that is.
+    /// answers, drives load, and reports which is faster, by how much, and how sure that is.
     ///
-    /// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Every case is measured once in each
-    /// round, in random order, and started anew each time.
+    /// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Each round measures every case once, in
+    /// random order, on a fresh start of its servers.
     Compare(Box<CompareArgs>),
-    /// Say how many requests a second a runtime can take before its answers are no longer what they must be
+    /// Find how many requests per second a runtime can take before your SLO breaks
     ///
-    /// Measures throughput over the number of connections, then probes rates of random arrivals until the highest that meets
-    /// the objective is known, and confirms it in a longer probe. Each probe is a trial in a deployment started anew.
+    /// Measures throughput for more and more connections, then tries rates of random arrivals until the highest that meets
+    /// the SLO is known, and confirms it in a longer trial. Each trial starts the servers again.
     Capacity(Box<CapacityArgs>),
-    /// Say whether a change made your application slower: exit code 1 if it did
+    /// Check whether a change made your application slower: exit code 1 if it did
     ///
-    /// Measures what was before the change and what came after it by turns, each trial in a deployment started anew, and
-    /// holds the difference against what may pass. Says "undecided" when the data do not tell, and lets that pass
-    /// unless --strict is given.
+    /// Measures the versions before and after the change alternately, each trial on fresh servers, and compares the
+    /// difference with the threshold. The verdict is passed, failed, or undecided if the data do not show either; undecided
+    /// passes unless --strict is given.
     Gate(Box<GateArgs>),
-    /// Say what holds a measured case back, by changing one limit at a time
+    /// Find the bottleneck of a measured case, by changing one limit at a time
     ///
-    /// Takes a case of a stored study, raises each limit that may be what its rate hangs on by half and alone (or lowers it
-    /// by a fifth, where it cannot be raised), and measures all of them and the case as it was in the same rounds. What
-    /// moves the case most, for what was changed, is what holds it back.
+    /// Takes a case of a stored study and tests each limit that may be its bottleneck: CPU, memory, workers. Each is raised by
+    /// half, alone (or lowered by a fifth, if it cannot be raised), and measured beside the unchanged case in the same rounds.
+    /// The bottleneck is the limit whose change moves the case most.
     Why(Box<WhyArgs>),
     /// Show where the time of running PHP processes goes, without an extension
     ///
@@ -90,8 +90,8 @@ pub(crate) enum Asked {
     Inside(InsideArgs),
     /// Find the settings of a runtime that are best under these limits
     ///
-    /// Tries settings within a time, each against the best one so far in the same rounds, and drops what is worse. The winner
-    /// is then measured again against the defaults and what the runtime's documentation has, also under half and 1.2 times
+    /// Tries settings within a budget of time, each against the best so far in the same rounds, and drops the worse. The winner
+    /// is then compared with the defaults and with what the runtime's documentation recommends, also under half and 1.2 times
     /// the load.
     Tune(Box<TuneArgs>),
     /// Find the cheapest deployment that holds an objective under a load
@@ -101,16 +101,16 @@ pub(crate) enum Asked {
     Size(Box<SizeArgs>),
     /// Write a stampede.yaml for your application, with the answers that it gives now
     ///
-    /// Looks at the folder, says what it holds and which runtimes can serve it, starts it on one of them, records what it
-    /// answers with the parts that vary masked, and writes a commented plan beside that: `stampede compare` runs it.
+    /// Looks at the folder, prints what it found and which runtimes can serve it, starts it on one of them, records its
+    /// answers with the parts that vary masked, and writes a commented plan. `stampede compare` runs that plan.
     Init(InitArgs),
     /// Run a published experiment again, and print its tables beside yours
     ///
-    /// Each of its tables is measured as a study, each row as a case; what cannot run here is said with how to get it. Each
+    /// Each of its tables is measured as a study, each row as a case; what cannot run here is listed with how to get it. Each
     /// published difference of more than 20 %, and each of its author's claims, is then confirmed, refuted or undecided.
     /// Without a name, lists the experiments.
     Reproduce(Box<ReproduceArgs>),
-    /// Say how a runtime behaves when its instances are started on demand, on this machine
+    /// Measure a runtime whose instances start and stop on demand, on this machine
     ///
     /// Puts a gateway in front of real instances, each a deployment under limits of its own, and starts and stops them as the
     /// autoscaler of Cloud Run or Knative would while load is driven: instances, queue, cold starts with their parts, requests by
@@ -166,7 +166,7 @@ pub(crate) enum Asked {
     ///
     /// A file that was cut short, altered, or written by a newer Stampede is refused, and nothing that is stored is changed.
     ImportStudy(ImportStudyArgs),
-    /// Say whether this machine can measure, and what to do where it cannot
+    /// Check whether this machine can measure, and print what to do if it cannot
     ///
     /// Looks at limits, processors, what else runs, open files, ports, clock and timers, and at which runtimes are here. Takes
     /// about two seconds and changes nothing.
@@ -305,13 +305,13 @@ fn in_capacity(arg: Arg) -> Arg {
         "warm_up" => {
             arg.value_name("TIME").help("Load before each window [default: 2s]").help_heading("Study")
         }
-        "max_time" => arg.help("The most time that probes may take [default: 15m, or what long probes need]"),
+        "max_time" => arg.help("Time limit for all probes [default: 15m, or what long probes need]"),
         "seed" => arg.help("Seed of the random arrivals"),
         "ready_timeout" => arg.help(
             "How long the runtime may take to its first answer, and to each one that is checked before the load [default: 30s]",
         ),
         "resume" => {
-            arg.help("Go on with a search that was interrupted, by the same command line [default: the newest]")
+            arg.help("Resume an interrupted search, by the same command line [default: the newest]")
         }
         _ => arg,
     }
@@ -415,12 +415,10 @@ fn in_why(arg: Arg) -> Arg {
         "rounds" => arg
             .help("Rounds, in each of which every change is measured once: auto, or a number [default: auto]")
             .help_heading(MEASURING),
-        "precision" => {
-            arg.help("Below which share a difference does not matter [default: the study's]").help_heading(MEASURING)
-        }
+        "precision" => arg.help("Smallest difference worth reporting [default: the study's]").help_heading(MEASURING),
         "seed" => arg.help("Seed of the order in which changes are measured").help_heading(MEASURING),
         "resume" => arg
-            .help("Go on with one that was interrupted [default: the newest]")
+            .help("Resume an interrupted one [default: the newest]")
             .conflicts_with_all(["case", "study"])
             .help_heading(MEASURING),
         "inside" => arg
@@ -479,7 +477,7 @@ fn in_tune(arg: Arg) -> Arg {
         "seed" => arg.help("Seed of the search").help_heading(SEARCH),
         "resume" => arg
             .value_name("SEARCH")
-            .help("Go on with a search that was interrupted, by the same command line [default: the newest]")
+            .help("Resume an interrupted search, by the same command line [default: the newest]")
             .help_heading(SEARCH),
         "no_wait" => arg.help_heading(SEARCH),
         _ => arg,
@@ -599,7 +597,7 @@ pub(crate) struct MetricArgs {
 /// What is resumed.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ResumeArgs {
-    /// Go on with a study that was interrupted, by the same command line [default: the newest]
+    /// Resume an interrupted study, by the same command line [default: the newest]
     #[arg(long, value_name = "STUDY", help_heading = "Study")]
     pub(crate) resume: Option<Option<String>>,
 }
