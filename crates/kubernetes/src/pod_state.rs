@@ -32,14 +32,15 @@ impl PodState {
         let state = container.and_then(|container| container.state).unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();
         let phase = status.phase.unwrap_or_default();
-        if phase == "Failed" || phase == "Succeeded" {
-            let reported = words(status.reason.as_deref(), status.message.as_deref());
-            return Self::Ended(reported.or_else(|| ended(&state)).unwrap_or_else(|| format!("it is {phase}")));
-        }
-        if pod.metadata.deletion_timestamp.is_some() {
+        // What is deleted is told to end, and may do so with success.
+        if pod.metadata.deletion_timestamp.is_some() && status.reason.is_none() {
             let disruption = conditions.iter().find(|condition| condition.type_ == "DisruptionTarget");
             let reported = disruption.and_then(|found| words(found.reason.as_deref(), found.message.as_deref()));
             return Self::Ended(reported.unwrap_or_else(|| "it was deleted".to_owned()));
+        }
+        if phase == "Failed" || phase == "Succeeded" {
+            let reported = words(status.reason.as_deref(), status.message.as_deref());
+            return Self::Ended(reported.or_else(|| ended(&state)).unwrap_or_else(|| format!("it is {phase}")));
         }
         if let Some(ended) = ended(&state) {
             return Self::Ended(ended);
@@ -138,5 +139,9 @@ mod tests {
             "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}]}}))
         .unwrap();
         assert_eq!(PodState::of(&drained), PodState::Ended("EvictionByEvictionAPI: Eviction API: evicting".to_owned()));
+        let deleted: Pod = serde_json::from_value(json!({"metadata": {"deletionTimestamp": "2026-11-26T10:00:00Z"},
+            "status": {"phase": "Succeeded"}}))
+        .unwrap();
+        assert_eq!(PodState::of(&deleted), PodState::Ended("it was deleted".to_owned()));
     }
 }
