@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check check-bench format clippy tidy site unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-size bench-tune bench-grids bench-ladder bench-findings bench-inside fuzz static dist dist-test msrv
+.PHONY: help demo test check check-bench format clippy tidy site unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-size bench-tune bench-grids bench-ladder bench-findings bench-inside fuzz test-kubernetes static dist dist-test msrv
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -60,6 +60,8 @@ help:
 	@echo "             whether samples of PHP's stacks find shares that are known, into docs/bench-inside.md;"
 	@echo "             BENCH='--vendors DIR' names a folder that has RoadRunner's or Workerman's packages"
 	@echo "make static  one file that needs no library of the machine, in target/static (docs/static-program.md)"
+	@echo "make test-kubernetes"
+	@echo "             generators in a real cluster of one node (root; docs/kubernetes.md)"
 	@echo "make dist    what a release consists of, in target/packages (docs/releases.md)"
 	@echo "make dist-test"
 	@echo "             installs, uses and removes that in a bare Debian (root, debootstrap)"
@@ -114,6 +116,10 @@ test-php:
 # Types, bundle and unit tests of the web code, then reports in Chromium.
 test-web:
 	@scripts/web.sh test
+
+# Generators in a real cluster of one node, with this machine's containerd: as root, apart from make test (docs/kubernetes.md).
+test-kubernetes:
+	@tests/cluster/test.sh
 
 # At PHPStan's highest level (phpstan.neon).
 analyse-php:

@@ -27,7 +27,7 @@ use crate::flags::{
     PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag,
     SubjectFlag, TopologyFlags, WarmUpFlag,
 };
-use crate::generators::{read_generators, read_server_address};
+use crate::generators::{read_generators_of_servers_here, read_server_address};
 use crate::image::{self, ImageFlags, read_images};
 use crate::kind::kinds_served;
 use crate::listed::Listed;
@@ -452,7 +452,7 @@ impl ComparePlan {
         if flags.offline.offline && platform == PlatformChoice::Local {
             values.mistakes.add("--offline", "is for containers, and there are none", "leave it out");
         }
-        let generators = read_generators(flags.generators.generators.as_deref(), &mut values.mistakes);
+        let generators = read_generators_of_servers_here(flags.generators.generators.as_deref(), &mut values.mistakes);
         let listen = read_server_address(flags.server_address.server_address.as_deref(), &mut values.mistakes);
         if flags.server_address.server_address.is_some() && platform != PlatformChoice::Local {
             values.mistakes.add(

@@ -158,8 +158,8 @@ pub struct SeedFlag {
 /// Who drives the load.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GeneratorsFlag {
-    /// Share the load among generators, begun at one moment: local[:N] processes of this machine, ssh:DESTINATION[:N], or
-    /// exec:'COMMAND'[:N], which runs the command that follows it [example: local:2,ssh:me@host]
+    /// Share the load among generators, begun at one moment: local[:N] processes of this machine, ssh:DESTINATION[:N], kubernetes[:N]
+    /// pods (stampede load), or exec:'COMMAND'[:N], which runs the command that follows it [example: local:2,ssh:me@host]
     #[arg(long, value_name = "A,B", help_heading = "Load")]
     pub generators: Option<String>,
 }

@@ -21,6 +21,7 @@ use crate::gate::args::GateArgs;
 use crate::help::args::HelpArgs;
 use crate::init::args::TrafficArgs;
 use crate::inside::args::InsideArgs;
+use crate::kubernetes::args::{CleanClusterArgs, RoleArgs};
 use crate::load::args::LoadArgs;
 use crate::report::args::ReportArgs;
 use crate::scale::args::ScaleArgs;
@@ -174,7 +175,7 @@ pub(crate) enum Asked {
     /// End and remove what a killed Stampede left behind
     ///
     /// Processes, control groups and folders of runs whose Stampede is gone. What a living Stampede uses is not touched.
-    /// The next `stampede compare` does the same.
+    /// The next `stampede compare` does the same. With --platform kubernetes: jobs and pods of loads in a namespace.
     Clean(CleanArgs),
     /// Print the help of a command, or its manual page
     Help(HelpArgs),
@@ -198,6 +199,12 @@ pub(crate) enum Asked {
         /// Go before other programs, where so many agents of this machine have a processor each
         #[arg(long, value_name = "AGENTS")]
         first: Option<usize>,
+    },
+    /// Hold the lease of a load's pods, or wait in one (started by Stampede itself, in a cluster)
+    #[command(name = "__guardian", hide = true)]
+    Guardian {
+        #[command(subcommand)]
+        task: GuardianTask,
     },
     /// Serve the yard-stick (started by Stampede itself)
     #[command(name = "__yard-stick", hide = true)]
@@ -726,6 +733,28 @@ pub(crate) enum Shown {
         #[arg(value_enum, default_value = "plan")]
         of: SchemaOf,
     },
+    /// Show the Role that generators in a cluster need, and its binding, as YAML: for `kubectl apply -f -`
+    KubernetesRole(RoleArgs),
+}
+
+/// What a process in a pod of a load does.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum GuardianTask {
+    /// Hold the lease of a load until nobody renews it
+    Hold {
+        /// The load
+        run: String,
+        /// Its length in seconds
+        #[arg(long, value_name = "SECONDS")]
+        lease: u64,
+    },
+    /// Renew the lease of a load for each byte of standard input
+    Renew {
+        /// The load
+        run: String,
+    },
+    /// Wait until agents are no longer needed here
+    Wait,
 }
 
 /// A file with a schema.
@@ -766,6 +795,8 @@ fn in_show_runtime(arg: Arg) -> Arg {
 #[derive(Debug, clap::Args)]
 pub(crate) struct CleanArgs {
     /// Remove also the images that --platform docker has built; the next study builds what it needs
-    #[arg(long)]
+    #[arg(long, conflicts_with = "platform")]
     pub(crate) images: bool,
+    #[command(flatten)]
+    pub(crate) cluster: CleanClusterArgs,
 }

@@ -4,10 +4,17 @@ use stampede_platforms::{CleanReport, docker};
 
 use crate::args::CleanArgs;
 use crate::exit::{Exit, Failure};
-use crate::{Outcome, folders, screen};
+use crate::kubernetes::args::{CleanClusterArgs, CleanedPlatform};
+use crate::{Outcome, folders, kubernetes, screen};
 
 pub(crate) fn run(args: &CleanArgs) -> Outcome {
-    let CleanArgs { images } = args;
+    let CleanArgs { images, cluster: CleanClusterArgs { platform, cluster } } = args;
+    if let Some(CleanedPlatform::Kubernetes) = platform {
+        return kubernetes::clean(cluster);
+    }
+    if cluster.kube_context.is_some() || cluster.namespace.is_some() {
+        return Err(Failure::usage("--kube-context and --namespace belong to a cluster; give --platform kubernetes"));
+    }
     let report = stampede_platforms::clean(&folders::state());
     tell(&report);
     let removed = if *images { docker::remove_images().map_err(Failure::missing)? } else { Vec::new() };

@@ -17,10 +17,12 @@ mod folders;
 mod forecast;
 mod gate;
 mod generators;
+mod guardian;
 mod help;
 mod host;
 mod init;
 mod inside;
+mod kubernetes;
 mod ladder;
 mod list;
 mod load;
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
     match Args::parse() {
         Args { command: Some(Asked::Warden), .. } => stampede_platforms::warden::run(),
         Args { command: Some(Asked::Agent { lock, first }), .. } => agent::serve(lock.as_deref(), first),
+        Args { command: Some(Asked::Guardian { task }), .. } => guardian::run(task),
         Args { command: Some(Asked::YardStick { address }), .. } => yard_stick::serve(&address),
         args => exit::code(obey(args, &ThisMachine::new())),
     }
@@ -114,7 +117,7 @@ fn outcome(command: Asked, host: &dyn Host) -> Outcome {
         Asked::Completions { shell } => completions::run(shell),
         Asked::Look { questions } => looker::answer(&questions),
         // They have no words for anybody, and exit codes of their own.
-        Asked::Warden | Asked::Agent { .. } | Asked::YardStick { .. } => Ok(Exit::Done),
+        Asked::Warden | Asked::Agent { .. } | Asked::Guardian { .. } | Asked::YardStick { .. } => Ok(Exit::Done),
     }
 }
 

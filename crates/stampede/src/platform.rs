@@ -95,7 +95,7 @@ async fn vantage(plan: &ComparePlan, quiet: bool) -> Result<Arc<dyn Vantage>, Fa
     // This process is on the processors of the load; the backend is found later, and epoll is what all machines have.
     let cpus = stampede_platforms::available_cpus();
     let demand = Demand { purpose: &purpose, loads: vec![&plan.load], cpus: &cpus, backend: Backend::Epoll };
-    generators::vantage(&plan.generators, demand, quiet).await
+    generators::vantage(&plan.generators, Vec::new(), demand, quiet).await
 }
 
 /// What the platform is told, for a plan that is served by these processors.

@@ -19,6 +19,7 @@ mod generators;
 mod images;
 mod inside;
 mod interruption;
+mod kubernetes;
 mod load;
 mod load_order;
 mod mimic;
