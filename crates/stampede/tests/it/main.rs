@@ -21,6 +21,7 @@ mod inside;
 mod interruption;
 mod load;
 mod load_order;
+mod makers;
 mod mimic;
 mod plan;
 mod release;
