@@ -38,7 +38,7 @@ use self::engine::Engine;
 pub use self::image::{RemovedImages, remove_images};
 use self::maker::Contained;
 use self::own_container::OwnRunning;
-use self::own_image::Traits;
+use self::own_image::{Lacking, Traits};
 use self::preparation::Preparation;
 pub use self::question::answer;
 use self::question::{Place, Question, place};
@@ -66,7 +66,7 @@ const FIRST_PORT: u16 = 20_000;
 const PROGRAM: &str = "/stampede";
 
 /// What to do without the image of a runtime's makers.
-const NO_MAKERS_IMAGE: &str = "see what stands in the way, or use packages of a distribution: --base-image debian:bookworm, which may be loaded by hand";
+const ON_DEBIAN: &str = "use packages of a distribution: --base-image debian:bookworm";
 
 /// How long a look around may take: builds of PHP are run and asked.
 const LOOK_TIME: Duration = Duration::from_secs(120);
@@ -223,8 +223,9 @@ impl DockerPlatform {
 
     /// The image in which deployments of this makers' image run, or why there is none.
     fn software_of(&self, image: Option<&MakersImage>) -> Result<String, String> {
-        let nothing = || Err("there is no image for it".to_owned());
-        self.software().iter().find(|known| known.serves(image)).map_or_else(nothing, |known| known.name.clone())
+        let software = self.software();
+        let known = software.iter().find(|known| known.serves(image)).ok_or("there is no image for it")?;
+        known.name.clone().map_err(|lacking| format!("the image {}, {}", known.record, lacking.problem))
     }
 
     /// The Dockerfile by which the image of deployments of this makers' image was made upon it.
@@ -378,11 +379,14 @@ impl Platform for DockerPlatform {
             };
             let known = self.software().iter().find(|known| known.serves(image)).cloned();
             let Some(SoftwareImage { name, record, answers, .. }) = known else {
-                return missing("an image".to_owned(), "use --base-image debian:bookworm".to_owned());
+                return missing("an image".to_owned(), ON_DEBIAN.to_owned());
             };
             let name = match name {
                 Ok(name) => name,
-                Err(why) => return missing(format!("the image {record}: {why}"), NO_MAKERS_IMAGE.to_owned()),
+                Err(Lacking { problem, fix }) => {
+                    let fix = if fix.is_empty() { ON_DEBIAN.to_owned() } else { format!("{fix}; or {ON_DEBIAN}") };
+                    return missing(format!("the image {record}, {problem}"), fix);
+                }
             };
             let known = answers.into_iter().find(|(known, _)| *known == question).map(|(_, answer)| answer);
             let answer = match known {

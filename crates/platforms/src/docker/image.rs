@@ -368,11 +368,8 @@ mod tests {
         let told = |id: &str, status: &str, detail: Option<(i64, i64)>| CreateImageInfo {
             id: Some(id.to_owned()),
             status: Some(status.to_owned()),
-            progress_detail: detail.map(|(current, total)| ProgressDetail {
-                current: Some(current),
-                total: Some(total),
-                ..Default::default()
-            }),
+            progress_detail: detail
+                .map(|(current, total)| ProgressDetail { current: Some(current), total: Some(total) }),
             ..CreateImageInfo::default()
         };
         let mut download = Download::default();

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use stampede_core::{Availability, ExtensionMeans, MakersImage, PhpWants, Requirement, with_causes};
+use stampede_core::{Availability, ExtensionMeans, MakersImage, PhpWants, Requirement};
 use stampede_export::{Additions, ExportError};
 
 use super::DockerPlatform;
 use super::engine::DockerError;
 use super::image::{self, Installation};
+use super::own_image::Lacking;
 use super::question::{Place, Question, packages, place};
 
 /// Where the runtimes in containers come from.
@@ -30,7 +31,7 @@ pub(super) struct SoftwareImage {
     /// The image of makers that it is of; none where it is of all.
     of: Option<MakersImage>,
     /// What runs, or why there is none.
-    pub(super) name: Result<String, String>,
+    pub(super) name: Result<String, Lacking>,
     /// What records say of it.
     pub(super) record: String,
     /// The Dockerfile that it was made by.
@@ -103,7 +104,7 @@ impl DockerPlatform {
                         Err(error @ DockerError::Offline(_)) => return Err(error),
                         made => made.unwrap_or_else(|error| SoftwareImage {
                             of: None,
-                            name: Err(with_causes(&error)),
+                            name: Err(Lacking::from(error)),
                             record: image.to_string(),
                             dockerfile: String::new(),
                             answers: Vec::new(),

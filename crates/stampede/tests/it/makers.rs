@@ -42,7 +42,7 @@ pub(crate) fn are_compared(stage: &Stage, engine: &Engine) {
     // What it was made upon has no digest, since it came from no registry.
     let out = folder.path().join("deploy");
     let export =
-        ["export", "dockerfile", "--study", "latest", "--case", "nginx-fpm", "--output", out.to_str().unwrap()];
+        ["export", "dockerfile", "--study", "latest", "--case", "nginx-fpm@8.2", "--output", out.to_str().unwrap()];
     let said = run(stage, engine, &export);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let dockerfile = fs::read_to_string(out.join("Dockerfile")).unwrap();
