@@ -335,7 +335,9 @@ pub fn remove_images() -> Result<RemovedImages, DockerError> {
             }
             let held = image.labels.get(SOFTWARE).map_or("", String::as_str);
             all.removed.extend(tags.first().map(|tag| format!("{tag} ({held}; {})", megabytes(image.size))));
-            all.upon.extend(image.labels.get(UPON).filter(|upon| !upon.starts_with(NAME)).cloned());
+            all.upon.extend(
+                image.labels.get(UPON).filter(|upon| !upon.starts_with(NAME) && !upon.starts_with("sha256:")).cloned(),
+            );
         }
         Ok(all)
     })
