@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Availability, CaseId, Composer as _, CpuLayout, LeftOut, Machine, Requirement, Severity, shortened,
+    Availability, Candidate, CaseId, Composer as _, CpuLayout, LeftOut, Machine, MakersImage, Requirement, Severity,
+    shortened,
 };
 use stampede_harness::{Conditions, Copies, Lack, Missing, Prepared, Stop};
 use stampede_plan::{ComparePlan, RuntimeChoice};
@@ -130,19 +131,24 @@ pub(crate) async fn has_all(bench: Bench<'_>, command: &str, plan: &ComparePlan)
     let Bench { host, no_wait, quiet } = bench;
     let _lock = host.lock(&purpose(command, plan), no_wait).await?;
     let platform = host.platform(plan, &[], host.cpus(), quiet).await?;
-    for need in needs(plan) {
-        if matches!(platform.detect(&need).await, Availability::Missing { .. }) {
+    for (image, need) in needs(plan) {
+        if matches!(platform.detect(&need, image.as_ref()).await, Availability::Missing { .. }) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// What the candidates of a plan and what is around them need.
+/// What the candidates of a plan and what is around them need, each in the image of its makers.
 #[must_use]
-pub fn needs(plan: &ComparePlan) -> Vec<Requirement> {
+pub fn needs(plan: &ComparePlan) -> Vec<(Option<MakersImage>, Requirement)> {
     let around = Topologies.requires(&plan.topology);
-    around.into_iter().chain(plan.candidates.iter().flat_map(|candidate| candidate.needs(&candidate.app))).collect()
+    let of_candidate = |candidate: &Candidate| {
+        let image = candidate.image();
+        let needs = around.iter().cloned().chain(candidate.needs(&candidate.app));
+        needs.map(|need| (image.clone(), need)).collect::<Vec<_>>()
+    };
+    plan.candidates.iter().flat_map(of_candidate).collect()
 }
 
 /// What others who wait are told.

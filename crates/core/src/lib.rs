@@ -42,6 +42,7 @@ mod protocol;
 mod publication;
 mod random;
 mod read_back;
+mod recipe;
 mod requirement;
 mod revision;
 mod runtime;
@@ -114,6 +115,7 @@ pub use publication::{
 };
 pub use random::Random;
 pub use read_back::same_setting;
+pub use recipe::{CopiedProgram, ExtensionMeans, MakersImage, Recipe};
 pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requirement, VersionProbe};
 pub use revision::Revision;
 pub use runtime::{DefaultsContext, Documented, PlanError, ProcessModel, RenderContext, Runtime};

@@ -219,8 +219,8 @@ pub struct PlatformFlags {
 /// What containers are made of.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BaseImageFlag {
-    /// With --platform docker: the image of Debian or Ubuntu in which the runtimes' packages are installed, once
-    /// [default: debian:bookworm]
+    /// With --platform docker: an image of Debian or Ubuntu, such as debian:bookworm, in which the runtimes' packages are
+    /// installed, once [default: makers, the image of each runtime's makers]
     #[arg(long, value_name = "IMAGE", help_heading = "Study")]
     pub base_image: Option<String>,
 }

@@ -77,7 +77,7 @@ pub use load::{LoadFlags, LoadPlan};
 pub use look::Look;
 pub use mistake::{Mistake, Mistakes};
 pub use plan_file::{PLAN_FILE, schema};
-pub use platform::PlatformChoice;
+pub use platform::{PlatformChoice, Software};
 pub use published::{KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, read_row};
 pub use retrial::{ChangedCase, RetrialFlags, RetrialPlan};
 pub use runtime::{RuntimeFlags, RuntimePlan};

@@ -52,7 +52,6 @@ const REST: &str = "\
 
 # platform: local
 # platform: docker
-# base_image: debian:bookworm
 ";
 
 /// Writes the plan of an application that was looked at. `dump` is the file that its database begins with, from the plan's folder.

@@ -58,8 +58,9 @@ pub(crate) struct PlanSections {
     /// Where deployments run: local, or docker, in containers of this machine's engine.
     #[schemars(extend("examples" = ["local", "docker"]))]
     pub(crate) platform: Option<Text>,
-    /// Of docker: the image of Debian or Ubuntu in which runtimes are installed. debian:bookworm by default.
-    #[schemars(extend("examples" = ["debian:bookworm"]))]
+    /// Of docker: an image of Debian or Ubuntu in which packages of the runtimes are installed; or makers, the image of each
+    /// runtime's makers, which is the default.
+    #[schemars(extend("examples" = ["debian:bookworm", "makers"]))]
     pub(crate) base_image: Option<Text>,
 }
 

@@ -22,6 +22,7 @@ mod interruption;
 mod kubernetes;
 mod load;
 mod load_order;
+mod makers;
 mod mimic;
 mod plan;
 mod release;
