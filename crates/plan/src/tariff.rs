@@ -168,14 +168,14 @@ mod tests {
             of("core_hour: free\ngib_hour: 0\n"),
             [
                 "p has prices without a currency; add currency: EUR",
-                "p:1:1 core_hour free is no price above 0; write a number such as 0.012",
-                "p:2:1 gib_hour 0 is no price above 0; write a number such as 0.012",
+                "p:1:12 core_hour free is no price above 0; write a number such as 0.012",
+                "p:2:11 gib_hour 0 is no price above 0; write a number such as 0.012",
             ]
         );
         assert_eq!(
             of("currency: euro\n"),
             [
-                "p:1:1 currency euro is no currency; write its code of three letters: EUR",
+                "p:1:11 currency euro is no currency; write its code of three letters: EUR",
                 "p says what no size costs; add core_hour and gib_hour, or machines alone",
             ]
         );
