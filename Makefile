@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings bench-inside fuzz static dist dist-test msrv
+.PHONY: help demo test check check-bench format clippy tidy site unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-size bench-tune bench-grids bench-ladder bench-findings bench-inside fuzz test-kubernetes static dist dist-test msrv
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -10,6 +10,7 @@ help:
 	@echo "make check   the same without installing: everything that CI runs, cheapest first"
 	@echo "make check-bench"
 	@echo "             lints and tests the crate of the benchmarks, which make check leaves out"
+	@echo "make site    the documents as pages with a search, in target/site (docs/adr/0048-a-site-made-by-xtask.md)"
 	@echo "make test-php"
 	@echo "             the workloads' PHP code on real servers (PHPUnit)"
 	@echo "make test-web"
@@ -44,6 +45,8 @@ help:
 	@echo "             what the gateway costs a request beside nginx, into docs/bench-gateway.md"
 	@echo "make bench-capacity"
 	@echo "             how near stampede capacity comes, on simulated servers, into docs/bench-capacity.md"
+	@echo "make bench-size"
+	@echo "             how near stampede size comes to the cheapest, on simulated services, into docs/bench-size.md"
 	@echo "make bench-tune"
 	@echo "             how near the search for settings comes to the best, into docs/bench-tune.md"
 	@echo "make bench-grids"
@@ -57,6 +60,8 @@ help:
 	@echo "             whether samples of PHP's stacks find shares that are known, into docs/bench-inside.md;"
 	@echo "             BENCH='--vendors DIR' names a folder that has RoadRunner's or Workerman's packages"
 	@echo "make static  one file that needs no library of the machine, in target/static (docs/static-program.md)"
+	@echo "make test-kubernetes"
+	@echo "             generators in a real cluster of one node (root; docs/kubernetes.md)"
 	@echo "make dist    what a release consists of, in target/packages (docs/releases.md)"
 	@echo "make dist-test"
 	@echo "             installs, uses and removes that in a bare Debian (root, debootstrap)"
@@ -94,6 +99,12 @@ clippy:
 tidy:
 	cargo run --quiet --locked --bin xtask -- tidy
 
+# The reference is what the program prints about itself.
+site:
+	@scripts/rust.sh
+	cargo build --locked --package stampede
+	cargo run --quiet --locked --bin xtask -- site target/debug/stampede
+
 # Unit tests, snapshots of the command line, then tests with real servers.
 unit:
 	@scripts/tests.sh all
@@ -105,6 +116,10 @@ test-php:
 # Types, bundle and unit tests of the web code, then reports in Chromium.
 test-web:
 	@scripts/web.sh test
+
+# Generators in a real cluster of one node, with this machine's containerd: as root, apart from make test (docs/kubernetes.md).
+test-kubernetes:
+	@tests/cluster/test.sh
 
 # At PHPStan's highest level (phpstan.neon).
 analyse-php:
@@ -190,6 +205,12 @@ bench-capacity:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench capacity --output docs/bench-capacity.md $(BENCH)
+
+# The same.
+bench-size:
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede-bench
+	target/release/stampede-bench size --output docs/bench-size.md $(BENCH)
 
 # Needs no quiet machine either: it replays grids that were recorded before, or made up.
 bench-tune:

@@ -48,6 +48,7 @@ fi
 part format cargo fmt --all --check
 part 'lint and build' scripts/tests.sh build
 part tidy cargo run --quiet --locked --bin xtask -- tidy
+part site cargo run --quiet --locked --bin xtask -- site target/debug/stampede
 scripts/nextest.sh wait || true
 beside php scripts/php.sh test
 beside web scripts/web.sh test

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 33] = [
+const MAY_USE: [(&str, &[&str]); 34] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -27,6 +27,7 @@ const MAY_USE: [(&str, &[&str]); 33] = [
     ("inside", &["core", "stats", "priority"]),
     ("agent", &["core", "seam"]),
     ("generators", &["agent", "core", "seam"]),
+    ("kubernetes", &[]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),
     ("export", &["core"]),
@@ -47,9 +48,11 @@ const MAY_USE: [(&str, &[&str]); 33] = [
 const KNOW_ALL: [&str; 2] = ["stampede", "xtask"];
 
 /// Libraries that these crates alone may use.
-const OWNED: [(&str, &[&str]); 4] = [
+const OWNED: [(&str, &[&str]); 6] = [
     ("bollard", &["stampede-platforms"]),
     ("clap", &["stampede", "stampede-plan", "stampede-bench"]),
+    ("k8s-openapi", &["stampede-kubernetes"]),
+    ("kube", &["stampede-kubernetes"]),
     ("mlua", &["stampede-lua"]),
     ("rusqlite", &["stampede-store"]),
 ];

@@ -12,7 +12,7 @@ use crate::files;
 const CRATES: [&str; 2] = ["crates/plan/src", "crates/stampede/src"];
 
 /// Flags that share no more than their name with those of other commands, and the file of the command that they belong to.
-const OWN: [(&str, &[&str]); 12] = [
+const OWN: [(&str, &[&str]); 13] = [
     ("crates/plan/src/ladder.rs", &["against"]),
     ("crates/stampede/src/args.rs", &["force"]),
     ("crates/stampede/src/doctor/args.rs", &["json"]),
@@ -33,6 +33,8 @@ const OWN: [(&str, &[&str]); 12] = [
         "crates/plan/src/load.rs",
         &["duration", "feeder", "load", "no-keepalive", "seed"],
     ),
+    // What is cleaned.
+    ("crates/stampede/src/kubernetes/args.rs", &["platform"]),
     ("crates/stampede/src/load/args.rs", &["json"]),
     ("crates/stampede/src/report/args.rs", &["output"]),
     ("crates/plan/src/scale.rs", &["against"]),

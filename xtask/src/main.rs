@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: checks of the repository itself that no compiler makes. `cargo xtask words --write` writes again which
-//! phrases each file may still have, `cargo xtask lines` counts the lines of each crate, and `licences` and `sbom` print what is inside the
+//! phrases each file may still have, `cargo xtask lines` counts the lines of each crate,
+//! `site` builds the pages of the documents, and `licences` and `sbom` print what is inside the
 //! program (scripts/dist.sh).
 
 mod crates;
@@ -12,6 +13,7 @@ mod names;
 mod prose;
 mod purity;
 mod runtimes;
+mod site;
 mod words;
 
 use std::path::Path;
@@ -31,14 +33,19 @@ fn main() -> ExitCode {
                 names::check(&root),
                 purity::check(&root),
                 runtimes::check(&root),
+                site::check(&root),
                 words::check(&root),
             ];
             ended(
                 &problems.concat(),
-                "tidy: crate graph, file lengths, pages of findings, flags, names of types, crates without I/O, runtime folders, words: all in order",
+                "tidy: crate graph, file lengths, pages of findings, flags, names of types, crates without I/O, runtime folders, links of documents, words: all in order",
             )
         }
         ["words", "--write"] => ended(&words::write(&root).err().unwrap_or_default(), "words: written"),
+        ["site", program] => match site::build(&root, Path::new(program)) {
+            Ok(pages) => ended(&[], &format!("site: {pages} pages; open target/site/index.html")),
+            Err(problems) => ended(&problems, ""),
+        },
         ["lines", ref revision @ ..] if revision.len() < 2 => {
             printed("lines", lines::table(&root, revision.first().copied()))
         }
@@ -46,7 +53,7 @@ fn main() -> ExitCode {
         ["sbom", target] => printed("sbom", libraries::bill(&root, target)),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy\n       cargo xtask words --write\n       cargo xtask lines [REVISION]\n       \
+                "usage: cargo xtask tidy\n       cargo xtask words --write\n       cargo xtask site PROGRAM\n       cargo xtask lines [REVISION]\n       \
                  cargo xtask licences|sbom TARGET"
             );
             ExitCode::from(2)

@@ -15,6 +15,7 @@ mod pace;
 mod record;
 mod replication;
 mod rules;
+mod size;
 mod tune;
 mod verdict;
 mod why;
@@ -42,7 +43,12 @@ pub use replication::{
     check, replicate,
 };
 pub use rules::{Bottleneck, SEEN_INSIDE, taken_by_others};
-pub use stampede_stats::{NestedVariances, UslFit, Variance, median};
+pub use size::{
+    Confirmation, FIRST_BLOCKS, Hopeless, MEMORY_MARGIN, MOST_BLOCKS, SizeCell, SizeChoice, SizeFate, SizeFigures,
+    SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeVerdict,
+    size_found, size_step,
+};
+pub use stampede_stats::{Interval, NestedVariances, UslFit, Variance, median};
 pub use tune::{
     FIRST, Knob, LAST, LadderStep, Move, Point, Proposal, RaceScores, Reached, Room, Search, Shortfall, Space, Tried,
     best, is_miss, missed, objective_metric, proposals, score, shortfalls,

@@ -17,6 +17,7 @@ use crate::real::Real;
 use crate::recording::Recording;
 use crate::sampling::Sampling;
 use crate::simulations::Simulated;
+use crate::size::Sizes;
 use crate::suite::Load;
 use crate::tuning::Replay;
 use crate::tuning::recorder::GridRecording;
@@ -42,6 +43,8 @@ pub(crate) enum Task {
     Stats(Proof),
     /// How near the search for a capacity comes, on servers that are simulated
     Capacity(Capacities),
+    /// How near the search for a size comes to the cheapest, on services that are simulated
+    Size(Sizes),
     /// How good the search for settings is, on grids that were recorded here or are made up
     Tune(Replay),
     /// Records grids for `tune`, a trial of every cell at a time

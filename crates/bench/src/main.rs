@@ -1,10 +1,10 @@
 //! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`;
-//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`; of samples of PHP, `make bench-inside`; of turns, `make bench-turns` and `make bench-blocks`;
+//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of sizes, `make bench-size`; of findings, `make bench-findings`; of samples of PHP, `make bench-inside`; of turns, `make bench-turns` and `make bench-blocks`;
 //! of forecasts, `make bench-forecast-real` and `make bench-forecast-published`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
 //! floor are this program too, in processes of their own. It knows `stampede` as any other tool: by its command line and by
-//! what it prints; only `stats`, `capacity` and `tune` call the code that decides, with made-up or recorded trials.
+//! what it prints; only `stats`, `capacity`, `size` and `tune` call the code that decides, with made-up or recorded trials.
 
 mod args;
 mod blocks;
@@ -41,6 +41,7 @@ mod recording;
 mod sampling;
 mod server;
 mod simulations;
+mod size;
 mod spread;
 mod stage;
 mod steal;
@@ -87,6 +88,7 @@ fn run() -> Result<(), Failure> {
         Task::Tune(replay) => tuning::run(&replay),
         Task::Grid(recording) => tuning::recorder::run(&recording),
         Task::Capacity(asked) => capacity::run(&asked),
+        Task::Size(asked) => size::run(&asked),
         Task::Record(recording) => recording::run(&recording),
         Task::Real(real) => real::run(&real),
         Task::Forecast(asked) => validation::run(&asked),

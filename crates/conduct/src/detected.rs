@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use stampede_core::InitScript;
 use stampede_harness::{Missing, Prepared};
 use stampede_plan::{ComparePlan, Look};
 
@@ -11,7 +12,7 @@ use crate::host::Bench;
 pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], missing: &[Missing]) {
     let Some(look) = &plan.look else { return };
     let line = |text: String, hang: usize| bench.paragraph(&text, hang);
-    let Look { title, kind, index, packages, extensions, remarks, .. } = look;
+    let Look { title, kind, index, packages, extensions, remarks, wants_database, .. } = look;
     let packages = if packages.is_empty() { String::new() } else { format!(" with {}", packages.join(", ")) };
     let index = index.as_ref().map(|index| format!(" {}", index.display())).unwrap_or_default();
     let article = if title.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" };
@@ -19,6 +20,14 @@ pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], 
     remarks.iter().for_each(|remark| line(format!("  {remark}"), 2));
     if !extensions.is_empty() {
         line(format!("  its PHP extensions: {}", extensions.join(", ")), 4);
+    }
+    if let Some(server) = wants_database.filter(|_| plan.topology.services.is_empty()) {
+        line(format!("  it asks for {server}: --database dump.sql.gz gives each trial one of its own"), 4);
+    }
+    for need in &plan.services {
+        let Some(InitScript { name, changes, .. }) = &need.init else { continue };
+        let changes: String = changes.iter().map(|change| format!("; {change}")).collect();
+        line(format!("  its {} begins each trial with {name}{changes}", need.kind.id()), 4);
     }
     let ids: Vec<_> = prepared.iter().map(|prepared| prepared.case.id.to_string()).collect();
     if !ids.is_empty() {

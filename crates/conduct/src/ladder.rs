@@ -91,7 +91,7 @@ impl<'a> Ladder<'a> {
         resume: Option<&Option<String>>,
     ) -> Result<Self, Failure> {
         bench.host.settle();
-        let (id, seed) = Sequence::begin(&store, resume, &step_name(1), plan.plan.seed, bench)?;
+        let (id, seed) = Sequence::begin(&store, resume, (StudyKind::Tune, &step_name(1)), plan.plan.seed, bench)?;
         // What a deployment cannot take is what its steps are to change.
         let failures = Failures::Figures;
         let (metric_key, copies) = (metric.key.to_owned(), Copies::default());
@@ -164,7 +164,7 @@ impl<'a> Ladder<'a> {
     async fn measure(&mut self, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
         let Some(first) = self.plan.first() else { return Err(Failure::usage("nothing is to be tuned")) };
         let plan = self.rung_plan(FIRST, &first, 1)?;
-        let site = self.sequence.site(&plan, pinning, stop).await?;
+        let site = self.sequence.site("tune", &plan, pinning, stop).await?;
         self.sequence.note(&format!(
             "{}: at most {} steps for {}, from {}",
             self.sequence.id, self.plan.steps, self.metric.title, first.runtime

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use stampede_core::{Body, CaseId, Exchange, MaskClass, Workload, named_status};
-use stampede_harness::{Prepared, RecordError, Recordable, Recorded, Recording, Stop, UnderLoad, under_load};
+use stampede_harness::{Prepared, RecordError, Recordable, Recorded, Recording, Stop, UnderLoad, Walk, under_load};
 use stampede_plan::ComparePlan;
 use stampede_seam::Platform;
 
@@ -103,6 +103,32 @@ pub async fn record(
     let others: String = failures.map(|(id, _)| format!("\nnor does {id} answer rightly")).collect();
     let message = format!("the application cannot be compared: on {id} {error}{others}").replace('\n', "\n  ");
     Err(Failure { exit: Exit::TrialFailed, message })
+}
+
+/// Walks over the first of these cases that answers.
+///
+/// # Errors
+///
+/// When none of those that were tried answers, with what is wrong on the first.
+pub async fn walk(
+    bench: Bench<'_>,
+    platform: &dyn Platform,
+    plan: &ComparePlan,
+    prepared: &[Prepared],
+    walk: &mut dyn Walk,
+) -> Result<(), Failure> {
+    let mut first_failure = None;
+    for case in recorders(prepared).into_iter().take(MOST_TRIED) {
+        let id = &case.case.id;
+        bench.note(&format!("looking for requests on {id}"));
+        match stampede_harness::walk(platform, case, &plan.workload, walk, plan.ready_timeout).await {
+            Ok(()) => return Ok(()),
+            Err(error) => {
+                first_failure.get_or_insert_with(|| format!("on {id} {error}").replace('\n', "\n  "));
+            }
+        }
+    }
+    first_failure.map_or(Ok(()), |message| Err(Failure { exit: Exit::TrialFailed, message }))
 }
 
 /// How answers are recorded.

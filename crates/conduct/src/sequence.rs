@@ -37,7 +37,7 @@ impl<'a> Sequence<'a> {
     pub(crate) fn begin(
         path: &Path,
         resume: Option<&Option<String>>,
-        first: &str,
+        (kind, first): (StudyKind, &str),
         seed: Option<u64>,
         bench: Bench<'_>,
     ) -> Result<(String, u64), Failure> {
@@ -46,16 +46,17 @@ impl<'a> Sequence<'a> {
         };
         let store = Store::open(path).map_err(Failure::missing)?;
         let rows = store.studies().map_err(Failure::missing)?;
-        let ours = rows.iter().filter(|row| row.kind == StudyKind::Tune && row.imported_at.is_none());
+        let ours = rows.iter().filter(|row| row.kind == kind && row.imported_at.is_none());
         let begun = ours.filter_map(|row| row.id.as_str().strip_suffix(&format!(".{first}")).map(str::to_owned));
         let begun = meant(name.as_deref(), begun.collect())?;
         let StoredStudy { study, .. } = store.load(&format!("{begun}.{first}")).map_err(Failure::missing)?;
         Ok((begun, study.seed))
     }
 
-    /// Where they are measured.
+    /// Where they are measured; others who wait for the machine read the command.
     pub(crate) async fn site<'s>(
         &self,
+        command: &str,
         plan: &ComparePlan,
         pinning: CpuLayout,
         stop: &'s Stop,
@@ -63,7 +64,7 @@ impl<'a> Sequence<'a> {
     where
         'a: 's,
     {
-        Site::take(self.bench, &StudyKind::Tune.to_string(), plan, &[], None, pinning, stop).await
+        Site::take(self.bench, command, plan, &[], None, pinning, stop).await
     }
 
     /// A study of these plans: measured now, resumed, or as it was measured before the sequence was interrupted. None where it

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use stampede_core::{Availability, CaseId, Composer as _, CpuLayout, LeftOut, Machine, Requirement, Severity};
+use stampede_core::{
+    Availability, Candidate, CaseId, Composer as _, CpuLayout, LeftOut, Machine, MakersImage, Requirement, Severity,
+    shortened,
+};
 use stampede_harness::{Conditions, Copies, Lack, Missing, Prepared, Stop};
 use stampede_plan::{ComparePlan, RuntimeChoice};
 use stampede_runtimes::Topologies;
@@ -108,7 +111,7 @@ impl<'a> Ground<'a> {
     ) -> Result<Cases, Failure> {
         let commands: BTreeSet<_> = plan.candidates.iter().flat_map(|candidate| &candidate.app.prepare).collect();
         for command in commands {
-            bench.note(&format!("preparing the application: {}", command.join(" ")));
+            bench.note(&preparing(command));
         }
         let prepared = stampede_harness::prepare(&*self.platform, &Topologies, &plan.candidates, conditions, copies);
         let (mut prepared, missing) = prepared.await.map_err(Failure::missing)?;
@@ -128,19 +131,24 @@ pub(crate) async fn has_all(bench: Bench<'_>, command: &str, plan: &ComparePlan)
     let Bench { host, no_wait, quiet } = bench;
     let _lock = host.lock(&purpose(command, plan), no_wait).await?;
     let platform = host.platform(plan, &[], host.cpus(), quiet).await?;
-    for need in needs(plan) {
-        if matches!(platform.detect(&need).await, Availability::Missing { .. }) {
+    for (image, need) in needs(plan) {
+        if matches!(platform.detect(&need, image.as_ref()).await, Availability::Missing { .. }) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// What the candidates of a plan and what is around them need.
+/// What the candidates of a plan and what is around them need, each in the image of its makers.
 #[must_use]
-pub fn needs(plan: &ComparePlan) -> Vec<Requirement> {
+pub fn needs(plan: &ComparePlan) -> Vec<(Option<MakersImage>, Requirement)> {
     let around = Topologies.requires(&plan.topology);
-    around.into_iter().chain(plan.candidates.iter().flat_map(|candidate| candidate.needs(&candidate.app))).collect()
+    let of_candidate = |candidate: &Candidate| {
+        let image = candidate.image();
+        let needs = around.iter().cloned().chain(candidate.needs(&candidate.app));
+        needs.map(|need| (image.clone(), need)).collect::<Vec<_>>()
+    };
+    plan.candidates.iter().flat_map(of_candidate).collect()
 }
 
 /// What others who wait are told.
@@ -245,4 +253,11 @@ impl<'a> Site<'a> {
     pub(crate) fn now(&self) -> Timestamp {
         self.ground.platform.vantage().timestamp()
     }
+}
+
+/// What is printed before a command prepares an application; a long one without its middle.
+#[must_use]
+pub fn preparing(command: &[String]) -> String {
+    const MOST: usize = 100;
+    format!("preparing the application: {}", shortened(&command.join(" "), MOST))
 }

@@ -64,7 +64,7 @@ impl<'a> Tune<'a> {
         resume: Option<&Option<String>>,
     ) -> Result<Self, Failure> {
         bench.host.settle();
-        let (id, seed) = Sequence::begin(&store, resume, &race_name(1), plan.plan.seed, bench)?;
+        let (id, seed) = Sequence::begin(&store, resume, (StudyKind::Tune, &race_name(1)), plan.plan.seed, bench)?;
         let metric = objective_metric(plan.objective).to_owned();
         let copies = Copies::default();
         Ok(Self {
@@ -136,7 +136,7 @@ impl<'a> Tune<'a> {
 
     async fn measure(&mut self, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
         let plan = self.plan.plan.clone();
-        let site = self.sequence.site(&plan, pinning, stop).await?;
+        let site = self.sequence.site("tune", &plan, pinning, stop).await?;
         self.introduce();
         self.race(&site).await?;
         if stop.is_obeyed() {

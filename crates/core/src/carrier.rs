@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How a generator is reached, written as `local`, `ssh:DESTINATION` or `exec:COMMAND`.
+/// How a generator is reached, written as `local`, `ssh:DESTINATION`, `exec:COMMAND` or `kubernetes`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Carrier {
@@ -15,6 +15,8 @@ pub enum Carrier {
     Ssh(String),
     /// By a command that runs the command which follows it: `ip netns exec client`.
     Exec(Vec<String>),
+    /// As a pod of a cluster.
+    Kubernetes,
 }
 
 impl Carrier {
@@ -50,6 +52,8 @@ impl Carrier {
         match (kind, rest) {
             ("local", None) => Ok((Self::Local, 1)),
             ("local", Some(number)) => Ok((Self::Local, count(number)?)),
+            ("kubernetes", None) => Ok((Self::Kubernetes, 1)),
+            ("kubernetes", Some(number)) => Ok((Self::Kubernetes, count(number)?)),
             ("ssh", Some(rest)) => {
                 let (destination, count) = counted(rest)?;
                 // What begins with a dash would be an option of ssh.
@@ -100,6 +104,7 @@ impl fmt::Display for Carrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local => f.pad("local"),
+            Self::Kubernetes => f.pad("kubernetes"),
             Self::Ssh(destination) => f.pad(&format!("ssh:{destination}")),
             Self::Exec(command) => f.pad(&format!("exec:'{}'", command.join(" "))),
         }
@@ -109,8 +114,8 @@ impl fmt::Display for Carrier {
 /// Why a list of generators cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseCarrierError {
-    /// It is none of the three.
-    #[error("has {0:?}, which is not local, ssh:DESTINATION or exec:COMMAND")]
+    /// It is none of the four.
+    #[error("has {0:?}, which is not local, ssh:DESTINATION, exec:COMMAND or kubernetes")]
     Kind(String),
     /// Not a number of generators.
     #[error("has {0:?}, which is not a number of generators from 1 to {most}", most = Carrier::MOST)]
@@ -140,6 +145,8 @@ mod tests {
         for (text, expected) in [
             ("local", Ok(vec![Carrier::Local])),
             ("local:2, ssh:me@host", Ok(vec![Carrier::Local, Carrier::Local, ssh("me@host")])),
+            ("local,kubernetes:2", Ok(vec![Carrier::Local, Carrier::Kubernetes, Carrier::Kubernetes])),
+            ("kubernetes:none", Err(ParseCarrierError::Count("none".to_owned()))),
             ("ssh:host:2", Ok(vec![ssh("host"), ssh("host")])),
             ("ssh:ssh://host", Ok(vec![ssh("ssh://host")])),
             ("exec:ip netns exec a", Ok(vec![exec(&["ip", "netns", "exec", "a"])])),
@@ -160,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_read_again() {
-        for text in ["local", "ssh:me@host", "exec:'ip netns exec a'"] {
+        for text in ["local", "kubernetes", "ssh:me@host", "exec:'ip netns exec a'"] {
             let all = Carrier::read_all(text).unwrap();
             assert_eq!(all.first().unwrap().to_string(), text);
         }

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    App, Autoloader, CaseId, CaseRole, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime,
-    RuntimeId, Site, Topology, Tuning,
+    App, Autoloader, CaseId, CaseRole, CpuLayout, Limits, Load, MakersImage, PhpBuild, PhpChoice, Requirement,
+    Revision, Runtime, RuntimeId, Site, Topology, Tuning,
 };
 
 /// A case as it was planned, before what it needs was looked for on the machine.
@@ -27,6 +27,11 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// The image of its runtime's makers, for the chosen build of PHP.
+    pub fn image(&self) -> Option<MakersImage> {
+        self.runtime.recipe().map(|recipe| MakersImage::new(recipe, self.php.as_ref()))
+    }
+
     /// What it takes to serve its application, or a copy of that which is made ready: for the runtime, for these settings, and for
     /// the application, of the chosen build of PHP.
     pub fn needs(&self, app: &App) -> Vec<Requirement> {
@@ -87,8 +92,8 @@ pub struct Case {
     pub topology: Topology,
     /// Where it runs: `local`, `docker`.
     pub platform: String,
-    /// The image of its container, where it runs in one: that in which its software was installed or, of the runtime `image`, its
-    /// own with its id behind it, `my/app:fpm@sha256:...`.
+    /// The image of its container, where it runs in one: that in which packages were installed; or its makers', with its digest or
+    /// id behind it, `php:8.4-fpm-bookworm@sha256:...`; or, of the runtime `image`, its own with its id behind it.
     #[serde(default)]
     pub base_image: Option<String>,
     /// Which cores serve and which generate load.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::{AddressId, Container, PhpAsked, StatusSource, UnitId};
+use crate::{AddressId, Container, MakersImage, PhpAsked, StatusSource, UnitId};
 
 /// A graph of units behind one front address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Deployment {
     pub app: PathBuf,
     /// The container that it is, where it is one of an image of its own: its one unit is then the container's first process.
     pub container: Option<Container>,
+    /// The image of its runtime's makers, in which a platform of containers may run it.
+    pub image: Option<MakersImage>,
     /// What is done to the copy of the application before anything is started.
     pub preparation: Option<Preparation>,
     /// How PHP is asked for the settings in force.

@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use crate::{
-    App, AppKind, CaseRole, Deployment, Install, Limits, Load, Programs, Requirement, RuntimeId, Tunable, Tuning,
-    TuningProblem,
+    App, AppKind, CaseRole, Deployment, Install, Limits, Load, Programs, Recipe, Requirement, RuntimeId, Tunable,
+    Tuning, TuningProblem,
 };
 
 /// What happens to a process between two requests.
@@ -74,6 +74,11 @@ pub trait Runtime: Sync {
     /// Whether what it serves are images, which bring application and server: every environment variable is then a setting of it.
     fn serves_images(&self) -> bool {
         false
+    }
+
+    /// The image of its makers, in which it is served in containers; none of one that runs images, or comes with an application.
+    fn recipe(&self) -> Option<&'static Recipe> {
+        None
     }
 
     /// Whether it can serve an application of this kind, whatever its settings.

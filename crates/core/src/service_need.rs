@@ -24,6 +24,8 @@ pub struct InitScript {
     pub name: String,
     /// Its text.
     pub sql: String,
+    /// What of the file was changed so that the service takes it: `owners left out (3)`.
+    pub changes: Vec<String>,
 }
 
 impl ServiceNeed {

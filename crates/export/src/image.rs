@@ -7,7 +7,7 @@ use minijinja::context;
 use stampede_core::shell_word;
 
 use crate::bundle::{BundleFile, ExportError, Resolved};
-use crate::order::Image;
+use crate::order::{Image, ImageSoftware};
 use crate::script::Scripts;
 use crate::software::pinned;
 use crate::template::Template;
@@ -33,14 +33,18 @@ pub(crate) fn grace(resolved: &Resolved<'_>) -> Duration {
 }
 
 pub(crate) fn dockerfile(resolved: &Resolved<'_>, parts: &Image, scripts: &Scripts) -> Result<BundleFile, ExportError> {
-    let Image { name: _, base, packages } = parts;
+    let Image { name: _, software } = parts;
+    let software = match software {
+        ImageSoftware::Packages { base, packages } => pinned(base, packages)?,
+        ImageSoftware::Recipe(lines) => lines.clone(),
+    };
     let in_root = |path: &str| shell_word(&format!("{ROOT}/{path}"));
     let folders: Vec<String> = resolved.writable().iter().map(|folder| in_root(folder)).collect();
     let logs = resolved.order.deployment.units.iter().flat_map(|unit| &unit.logs);
     let logs: Vec<String> = logs.map(|log| in_root(&log.display().to_string())).collect();
     let text = DOCKERFILE.fill(context! {
         comment => resolved.comment(),
-        software => pinned(base, packages)?.trim_end(),
+        software => software.trim_end(),
         root => ROOT,
         run => RUN,
         user => USER,

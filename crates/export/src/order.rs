@@ -37,10 +37,22 @@ pub struct Order<'a> {
 pub struct Image {
     /// What it will be called: `registry.example/app:1`.
     pub name: String,
-    /// The image that it builds upon: an official one of a distribution whose packages have Debian's form.
-    pub base: String,
     /// What is installed in it.
-    pub packages: Vec<Package>,
+    pub software: ImageSoftware,
+}
+
+/// How an image gets its programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImageSoftware {
+    /// As packages.
+    Packages {
+        /// The image that it builds upon: an official one of a distribution whose packages have Debian's form.
+        base: String,
+        /// What is installed in it.
+        packages: Vec<Package>,
+    },
+    /// By the first lines of a Dockerfile, which name the maker's image, see [`crate::recipe`].
+    Recipe(String),
 }
 
 /// A distribution's package.

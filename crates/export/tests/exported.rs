@@ -14,10 +14,10 @@ use std::time::Duration;
 use proptest::prelude::{ProptestConfig, any, proptest};
 use proptest::sample::select;
 use stampede_core::{
-    App, AppKind, Body, Bytes, Cpus, DefaultsContext, Deployment, Exchange, Expectation, Found, Limit, Limits, Load,
-    PhpBuild, Programs, RenderContext, Request, Runtime, ScaledService, Tuning,
+    App, AppKind, Body, Bytes, Cpus, DefaultsContext, Deployment, Exchange, Expectation, ExtensionMeans, Found, Limit,
+    Limits, Load, MakersImage, PhpBuild, PhpChoice, Programs, RenderContext, Request, Runtime, ScaledService, Tuning,
 };
-use stampede_export::{Bundle, ExportError, Image, Order, Package, Target, export};
+use stampede_export::{Additions, Bundle, ExportError, Image, ImageSoftware, Order, Package, Target, export, recipe};
 
 fn kinds() -> [AppKind; 5] {
     [
@@ -103,6 +103,32 @@ fn exchange(method: &str, status: u16, body: &str) -> Exchange {
 
 const HALF: Limits = Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) };
 
+/// Each runtime's image with an extension of PHP's source, one of PECL, a program and a library.
+#[test]
+fn recipes_are_the_usual_way_upon_makers_images() {
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let additions = Additions {
+        extensions: set(&["intl", "redis"]),
+        packages: set(&["nginx"]),
+        libraries: set(&["php-parsedown"]),
+    };
+    let mut known = Vec::new();
+    let mut text = String::new();
+    for runtime in stampede_runtimes::all() {
+        let Some(of) = runtime.recipe() else { continue };
+        let image = MakersImage::new(of, Some(&PhpChoice::Series { major: 8, minor: 2 }));
+        let _ = writeln!(text, "# {}: {image}, see {}", runtime.id(), of.source);
+        if !known.contains(&image) {
+            // What is the distribution's is written with its packages alone.
+            if of.extensions != ExtensionMeans::Packages {
+                text += &recipe(&image, &image.to_string(), &additions).unwrap();
+            }
+            known.push(image);
+        }
+    }
+    insta::assert_snapshot!("recipes", text);
+}
+
 fn bundle(target: Target, deployment: &Deployment, limits: &Limits, health: &Exchange) -> Result<Bundle, ExportError> {
     scaled(target, deployment, limits, health, None)
 }
@@ -117,8 +143,10 @@ fn scaled(
     let package = |name: &str, version: &str| Package { name: name.to_owned(), version: version.to_owned() };
     let image = Image {
         name: "registry.example/shop:1".to_owned(),
-        base: "debian:bookworm-slim".to_owned(),
-        packages: vec![package("nginx", "1.22.1-9+deb12u2"), package("php8.2-fpm", "8.2.29-1~deb12u1")],
+        software: ImageSoftware::Packages {
+            base: "debian:bookworm-slim".to_owned(),
+            packages: vec![package("nginx", "1.22.1-9+deb12u2"), package("php8.2-fpm", "8.2.29-1~deb12u1")],
+        },
     };
     export(
         target,
@@ -321,7 +349,7 @@ proptest! {
         let limits = Limits { cpus: Cpus::from_millis(millis), memory: Bytes::from_mib(mib) };
         let deployment = deployment(runtime, kind, &limits, connections);
         let ip = if public { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
-        let image = Image { name: "a:1".to_owned(), base: "debian:bookworm-slim".to_owned(), packages: Vec::new() };
+        let image = Image { name: "a:1".to_owned(), software: ImageSoftware::Recipe("FROM debian:bookworm-slim\n".to_owned()) };
         let bundle = export(target, &Order {
             name: "shop",
             origin: &[],

@@ -6,8 +6,10 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::AsyncReadExt;
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
+
+use crate::carried::{CarriedStream, Carrying};
 
 /// What is kept of what it writes to standard error: the end.
 const KEPT: usize = 2000;
@@ -23,7 +25,7 @@ pub(crate) struct AgentProcess {
 
 impl AgentProcess {
     /// Starts this command.
-    pub(crate) fn start(command: &[OsString]) -> io::Result<(Self, ChildStdout, ChildStdin)> {
+    pub(crate) fn start(command: &[OsString]) -> io::Result<CarriedStream> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut child = Command::new(program)
             .args(arguments)
@@ -50,11 +52,13 @@ impl AgentProcess {
                 heard.drain(..excess);
             }
         });
-        Ok((Self { _child: child, said, _listener: listener }, output, input))
+        let carrier = Box::new(Self { _child: child, said, _listener: listener });
+        Ok(CarriedStream { output: Box::new(output), input: Box::new(input), carrier })
     }
+}
 
-    /// The end of what it wrote to standard error so far.
-    pub(crate) fn said(&self) -> String {
+impl Carrying for AgentProcess {
+    fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&said).trim().to_owned()
     }

@@ -16,11 +16,11 @@ use stampede_seam::{
     Backend, Call, LoadError, LoadHandle, LoadOrder, LoadSpec, Moment, NoAnswer, Reading, SampleTargets, SamplerHandle,
     SamplingError, Shard, Vantage,
 };
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::agent_process::AgentProcess;
+use crate::carried::{CarriedStream, Carrying};
 use crate::generators_error::GeneratorsError;
 use crate::most;
 use crate::shared_load::{LoadPart, SharedLoad};
@@ -45,12 +45,11 @@ pub struct Generators {
 }
 
 /// An agent that drives parts of loads.
-#[derive(Debug)]
 pub struct Member {
     pub(crate) agent: Arc<AgentVantage>,
     host: AgentHost,
-    /// What carries its stream, where that is a process of ours.
-    process: Option<AgentProcess>,
+    /// What carries its stream, where that is known.
+    carrier: Option<Box<dyn Carrying>>,
     /// Requests a second that it can offer at most, where that was measured.
     pub(crate) most: OnceLock<f64>,
 }
@@ -63,7 +62,7 @@ impl Member {
     /// When it is lost.
     pub async fn of(agent: Arc<AgentVantage>) -> Result<Self, GeneratorsError> {
         let host = agent.describe().await.map_err(|lost| GeneratorsError(vec![lost.to_string()]))?;
-        Ok(Self { agent, host, process: None, most: OnceLock::new() })
+        Ok(Self { agent, host, carrier: None, most: OnceLock::new() })
     }
 
     /// Its name.
@@ -71,21 +70,17 @@ impl Member {
         self.agent.agent()
     }
 
-    /// Begins its line, and asks what it runs on. Otherwise why not, and what the process wrote to standard error.
-    async fn begin(
-        name: String,
-        process: AgentProcess,
-        output: impl AsyncRead + Unpin + Send + 'static,
-        input: impl AsyncWrite + Unpin + Send + 'static,
-    ) -> Result<Self, (String, String)> {
+    /// Begins its line, and asks what it runs on. Otherwise why not, and what its carrier reported.
+    async fn begin(name: String, stream: CarriedStream) -> Result<Self, (String, String)> {
+        let CarriedStream { output, input, carrier } = stream;
         let begun = async {
             let agent = AgentVantage::begin(name, output, input, PATIENCE).await?;
             let host = agent.describe().await?;
             Ok((agent, host))
         };
         match begun.await {
-            Ok((agent, host)) => Ok(Self { agent, host, process: Some(process), most: OnceLock::new() }),
-            Err::<_, stampede_agent::LostAgent>(lost) => Err((lost.reason.to_string(), process.said())),
+            Ok((agent, host)) => Ok(Self { agent, host, carrier: Some(carrier), most: OnceLock::new() }),
+            Err::<_, stampede_agent::LostAgent>(lost) => Err((lost.reason.to_string(), carrier.said())),
         }
     }
 
@@ -109,16 +104,22 @@ impl Member {
         Ok(*self.most.get_or_init(|| most))
     }
 
-    /// The last that what carries it wrote to standard error.
+    /// The last that its carrier reported.
     pub(crate) fn said(&self) -> String {
-        self.process.as_ref().map(AgentProcess::said).unwrap_or_default()
+        self.carrier.as_ref().map(|carrier| carrier.said()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("agent", &self.agent).field("host", &self.host).finish_non_exhaustive()
     }
 }
 
 impl Generators {
-    /// Starts an agent by each carrier: `program` is this program, `purpose` what others who wait for a machine's lock are told, and
-    /// `boot` what the start of this machine's kernel is known by. With `go_first` they go before other programs of their machine, where each has
-    /// a processor for itself.
+    /// Starts an agent by each carrier: `program` is this program, `pods` are the streams of agents in a cluster's pods, one for each carrier that is
+    /// of a cluster, `purpose` what others who wait for a machine's lock are told, and `boot` what the start of this machine's kernel is known by. With
+    /// `go_first` they go before other programs of their machine, where each has a processor for itself.
     ///
     /// # Errors
     ///
@@ -127,41 +128,46 @@ impl Generators {
         here: Arc<dyn Vantage>,
         carriers: &[Carrier],
         program: &Path,
+        pods: Vec<CarriedStream>,
         purpose: &str,
         boot: String,
         go_first: bool,
     ) -> Result<Arc<Self>, GeneratorsError> {
         let sent = send(carriers, program).await?;
         let mut starting = JoinSet::new();
+        let mut pods = pods.into_iter();
         for (place, (name, carrier)) in names(carriers).into_iter().zip(carriers).enumerate() {
             let mut arguments = Vec::new();
             if go_first {
-                let are_beside = |other: &&Carrier| *other == carrier || !is_sent(carrier) && !is_sent(other);
+                let are_beside = |other: &&Carrier| *other == carrier || !is_elsewhere(carrier) && !is_elsewhere(other);
                 let beside = carriers.iter().filter(are_beside).count();
                 arguments.push(format!("--first={beside}"));
             }
             let own = || [program.as_os_str().to_owned(), OsString::from("__agent")].into_iter();
             let own = || own().chain(arguments.iter().map(OsString::from));
-            let command: Vec<OsString> = match (carrier, &sent) {
-                (Carrier::Local, _) => own().collect(),
-                (Carrier::Exec(command), _) => command.iter().map(OsString::from).chain(own()).collect(),
+            let stream = match (carrier, &sent) {
+                (Carrier::Local, _) => process(own().collect()),
+                (Carrier::Exec(command), _) => process(command.iter().map(OsString::from).chain(own()).collect()),
                 (Carrier::Ssh(destination), Some(sent)) => {
                     // One of several on a machine holds its lock.
                     let is_first = !carriers[..place].contains(carrier);
-                    sent.command(destination, is_first.then_some(purpose), &arguments)
+                    process(sent.command(destination, is_first.then_some(purpose), &arguments))
                 }
                 (Carrier::Ssh(_), None) => continue,
+                (Carrier::Kubernetes, _) => pods.next().ok_or_else(|| "it has no pod".to_owned()),
             };
             let carrier = carrier.clone();
             starting.spawn(async move {
-                let started = match AgentProcess::start(&command) {
-                    Ok((process, output, input)) => Member::begin(name.clone(), process, output, input).await,
-                    Err(error) => Err((format!("start {}: {error}", command[0].display()), String::new())),
+                let started = match stream {
+                    Ok(stream) => Member::begin(name.clone(), stream).await,
+                    Err(problem) => Err((problem, String::new())),
                 };
                 let problem = |(reason, said): (String, String)| match (&carrier, said.is_empty()) {
                     (_, true) => reason,
                     (Carrier::Ssh(destination), false) => explained(destination, &said),
-                    (Carrier::Local | Carrier::Exec(_), false) => format!("{reason}\n  it said: {said}"),
+                    (Carrier::Local | Carrier::Exec(_) | Carrier::Kubernetes, false) => {
+                        format!("{reason}\n  it said: {said}")
+                    }
                 };
                 (place, started.map_err(|failed| format!("generator {name} did not start: {}", problem(failed))))
             });
@@ -249,10 +255,15 @@ impl Generators {
     }
 }
 
-/// Whether the program is sent to where a carrier leads.
-fn is_sent(carrier: &Carrier) -> bool {
+/// The stream of an agent that this command starts.
+fn process(command: Vec<OsString>) -> Result<CarriedStream, String> {
+    AgentProcess::start(&command).map_err(|error| format!("start {}: {error}", command[0].display()))
+}
+
+/// Whether a carrier leads to another machine.
+fn is_elsewhere(carrier: &Carrier) -> bool {
     match carrier {
-        Carrier::Ssh(_) => true,
+        Carrier::Ssh(_) | Carrier::Kubernetes => true,
         Carrier::Local | Carrier::Exec(_) => false,
     }
 }
@@ -261,7 +272,7 @@ fn is_sent(carrier: &Carrier) -> bool {
 async fn send(carriers: &[Carrier], program: &Path) -> Result<Option<SentProgram>, GeneratorsError> {
     let destination = |carrier: &Carrier| match carrier {
         Carrier::Ssh(destination) => Some(destination.clone()),
-        Carrier::Local | Carrier::Exec(_) => None,
+        Carrier::Local | Carrier::Exec(_) | Carrier::Kubernetes => None,
     };
     let destinations: BTreeSet<String> = carriers.iter().filter_map(destination).collect();
     if destinations.is_empty() {

@@ -4,6 +4,7 @@
 //! is wrong with one of them is said with its name in the [`GeneratorRecord`](stampede_seam::GeneratorRecord) of each load.
 
 mod agent_process;
+mod carried;
 mod faults;
 mod generators;
 mod generators_error;
@@ -11,5 +12,6 @@ mod most;
 mod shared_load;
 mod ssh;
 
+pub use carried::{CarriedStream, Carrying};
 pub use generators::{Generators, Member};
 pub use generators_error::GeneratorsError;

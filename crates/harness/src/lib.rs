@@ -44,6 +44,7 @@ mod turns;
 mod usage;
 mod verify;
 mod visitor;
+mod walk;
 mod write_denied;
 mod yard_stick;
 
@@ -59,3 +60,4 @@ pub use prepare::{Conditions, Copies, Lack, Missing, Prepared, prepare};
 pub use record::{RecordError, Recordable, Recorded, Recording, record};
 pub use stop::Stop;
 pub use study::run;
+pub use walk::{Walk, walk};

@@ -6,8 +6,8 @@ use std::{fmt, mem};
 
 use stampede_core::{
     AddressId, App, Audit, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer,
-    CpuLayout, Deployment, InitScript, Install, Limits, Load, PhpBuild, PlanError, Programs, RenderContext,
-    Requirement, ServiceKind, ServiceNeed, Terms, Topology, with_causes,
+    CpuLayout, Deployment, InitScript, Install, Limits, Load, MakersImage, PhpBuild, PlanError, Programs,
+    RenderContext, Requirement, ServiceKind, ServiceNeed, Terms, Topology, with_causes,
 };
 use stampede_scale::Scaling;
 use stampede_seam::{Platform, PreparedApp};
@@ -121,7 +121,7 @@ pub async fn prepare(
     let mut prepared = Vec::new();
     let mut missing = Vec::new();
     let around = CaseId::new("the topology");
-    let Some(beside) = find(platform, &around, &composer.requires(topology), &mut missing).await else {
+    let Some(beside) = find(platform, &around, (&composer.requires(topology), None), &mut missing).await else {
         return Ok((prepared, missing));
     };
     missing.extend(services.iter().filter_map(|need| outdated(need, &around, composer, &beside)));
@@ -135,9 +135,11 @@ pub async fn prepare(
         services.iter().filter_map(|need| Some((need.kind, need.init.clone()?))).collect();
     for candidate in candidates {
         let Candidate { id, runtime, role, app: original, php: _, tuning } = candidate;
+        let image = candidate.image();
+        let image = image.as_ref();
         // An extension that PHP lacks is found before the application's commands run, which would fail for it in other words.
         let of_php: Vec<_> = candidate.needs(original).into_iter().filter(Requirement::is_php).collect();
-        if !original.prepare.is_empty() && find(platform, id, &of_php, &mut missing).await.is_none() {
+        if !original.prepare.is_empty() && find(platform, id, (&of_php, image), &mut missing).await.is_none() {
             continue;
         }
         let PreparedApp { folder, autoloader, .. } = match copies.of(original, platform).await {
@@ -150,7 +152,7 @@ pub async fn prepare(
         let app = &App { source: folder, ..original.clone() };
         let before = missing.len();
         let needs = candidate.needs(app);
-        let Some(programs) = find(platform, id, &needs, &mut missing).await else {
+        let Some(programs) = find(platform, id, (&needs, image), &mut missing).await else {
             // What the application lacks is to be added where it came from.
             let [copy, source] = [app, original].map(|app| app.source.display().to_string());
             for Missing { why, .. } in &mut missing[before..] {
@@ -177,6 +179,7 @@ pub async fn prepare(
         let context = ComposeContext { topology, limits, load: all_load, programs: &beside, certificate, init: &init };
         let own = one.units.first().map(|unit| unit.id.clone());
         let Composed { mut deployment, parts, replicas } = composer.compose(one, &context)?;
+        deployment.image = image.cloned();
         for unit in deployment.units.iter_mut().filter(|unit| Some(&unit.id) == own.as_ref()) {
             unit.logs.extend(app.logs.iter().map(|log| Path::new("@{app}").join(log)));
         }
@@ -196,7 +199,7 @@ pub async fn prepare(
             platform: platform.id().to_owned(),
             base_image: match &deployment.container {
                 Some(container) => Some(container.record()),
-                None => platform.base_image().map(str::to_owned),
+                None => platform.image_of(image),
             },
             pinning: pinning.clone(),
             load: load.clone(),
@@ -237,26 +240,35 @@ fn ready_to_ask(
     Ok(PreparedAudit { audit: audit.clone(), query })
 }
 
-/// Looks for what a case needs. What it lacks is added to `missing`, and then there is nothing.
+/// Looks for what a case needs, in the image of its makers where it has one. What it lacks is added to `missing`, and then there is
+/// nothing.
 async fn find(
     platform: &dyn Platform,
     case: &CaseId,
-    needs: &[Requirement],
+    (needs, image): (&[Requirement], Option<&MakersImage>),
     missing: &mut Vec<Missing>,
 ) -> Option<Programs> {
     let mut programs = Programs::new();
-    let before = missing.len();
+    let mut lacking: Vec<Missing> = Vec::new();
     for need in needs {
-        match platform.detect(need).await {
+        match platform.detect(need, image).await {
             Availability::Found(found) => {
                 if let Some(key) = need.key() {
                     programs.insert(key.to_owned(), found);
                 }
             }
-            Availability::Missing { what, install } => missing.push(Missing::needs(case, what, install)),
+            Availability::Missing { what, install } => {
+                let lack = Missing::needs(case, what, install);
+                // Two programs of an image that cannot be had are missing for one reason.
+                if !lacking.iter().any(|known| known.why.to_string() == lack.why.to_string()) {
+                    lacking.push(lack);
+                }
+            }
         }
     }
-    (missing.len() == before).then_some(programs)
+    let has_all = lacking.is_empty();
+    missing.append(&mut lacking);
+    has_all.then_some(programs)
 }
 
 /// Applications as they are copied into runs: each is looked at once, and prepared where it has commands for that.

@@ -231,7 +231,7 @@ async fn alone(
     let asking = Asking::new(running.as_ref(), prepared, timeout);
     let known = asking.ready(&exchange.request, &mut None).await?;
     for once in exchanges.iter().filter(|exchange| exchange.once) {
-        asking.send(once).await?;
+        asking.send(&once.name, &once.request).await?;
     }
     let mut samples = Vec::new();
     for time in 0..TIMES {
@@ -239,7 +239,7 @@ async fn alone(
             let vantage = running.vantage();
             vantage.sleep_until(vantage.now() + APART).await;
         }
-        let answer = asking.send(exchange).await?;
+        let answer = asking.send(&exchange.name, &exchange.request).await?;
         let known = known.of_answer(&answer);
         samples.push(Sample { body: content_encoding::decoded(&answer)?.into_owned(), known });
     }
@@ -258,7 +258,7 @@ fn page_of<'a>(exchange: &Exchange, answer: &'a Answer) -> Result<Cow<'a, [u8]>,
 }
 
 /// A deployment that is asked.
-struct Asking<'a> {
+pub(crate) struct Asking<'a> {
     running: &'a dyn Running,
     prepared: &'a Prepared,
     front: Front,
@@ -266,13 +266,13 @@ struct Asking<'a> {
 }
 
 impl<'a> Asking<'a> {
-    fn new(running: &'a dyn Running, prepared: &'a Prepared, timeout: Duration) -> Self {
+    pub(crate) fn new(running: &'a dyn Running, prepared: &'a Prepared, timeout: Duration) -> Self {
         let front = Front::of(running, &prepared.case, prepared.trust.as_deref());
         Self { running, prepared, front, timeout }
     }
 
     /// Waits until it answers, and until those of the second deployment are far enough from the first. Returns what is known of it.
-    async fn ready(&self, first: &Request, begun: &mut Option<Moment>) -> Result<Known, String> {
+    pub(crate) async fn ready(&self, first: &Request, begun: &mut Option<Moment>) -> Result<Known, String> {
         let vantage = self.running.vantage();
         ready::wait(self.running, &self.front, first, self.timeout).await?;
         match *begun {
@@ -287,7 +287,12 @@ impl<'a> Asking<'a> {
         Ok(known)
     }
 
-    async fn send(&self, Exchange { name, request, .. }: &Exchange) -> Result<Answer, String> {
+    /// The name that it is asked by.
+    pub(crate) fn host(&self) -> String {
+        self.front.host()
+    }
+
+    pub(crate) async fn send(&self, name: &str, request: &Request) -> Result<Answer, String> {
         tokio::select! {
             answer = ready::send(self.running.vantage().as_ref(), &self.front, request, self.timeout) => {
                 answer.map_err(|error| format!("no answer came to `{name}`: {error}"))
@@ -303,7 +308,7 @@ impl<'a> Asking<'a> {
         }
         let line = line(&exchange.request);
         for _ in 0..MOST_REDIRECTS {
-            let answer = self.send(exchange).await?;
+            let answer = self.send(&exchange.name, &exchange.request).await?;
             match page::redirect(&exchange.request, &answer, known) {
                 None => return page_of(exchange, &answer).map(drop),
                 Some(Redirect::Within(path)) => exchange.request.path = path,
@@ -324,7 +329,7 @@ impl<'a> Asking<'a> {
         for time in 0..TIMES {
             for number in order.iter().filter(|number| time == 0 || !exchanges[**number].once) {
                 let (exchange, samples) = (&exchanges[*number], &mut samples[*number]);
-                let answer = self.send(exchange).await?;
+                let answer = self.send(&exchange.name, &exchange.request).await?;
                 let line = line(&exchange.request);
                 let body = page_of(exchange, &answer)?;
                 let known = known.of_answer(&answer);

@@ -1,10 +1,13 @@
 //! Which of a workload's applications are served: `--app symfony,laravel`.
 
-use stampede_core::{App, AppKind, CaseId, Runtime, ServiceNeed, Tuning, TuningProblem, Workload};
+use stampede_core::{
+    App, AppKind, CaseId, Runtime, ServiceKind, ServiceNeed, Topology, Tuning, TuningProblem, Workload,
+};
 
 use crate::case::Asked;
 use crate::compare::RuntimeChoice;
 use crate::listed::Listed;
+use crate::look::Look;
 use crate::mistake::Gathered;
 use crate::suggestion::suggest;
 
@@ -59,8 +62,16 @@ pub(crate) fn case_id(id: &CaseId, app: &App, several: bool) -> CaseId {
     if several { CaseId::new(format!("{id}/{}", app.name)) } else { id.clone() }
 }
 
-/// Gives PHP applications the extensions by which they reach their services.
-pub(crate) fn reach_services(workload: &mut Workload, services: &[ServiceNeed]) {
+/// Gives PHP applications the extensions by which they reach their services, and points one that was looked at to them.
+pub(crate) fn reach_services(
+    workload: &mut Workload,
+    look: Option<&mut Look>,
+    services: &[ServiceNeed],
+    topology: &Topology,
+) {
+    if let Some(look) = look {
+        reach_databases(workload, look, topology);
+    }
     let is_php = |app: &&mut App| {
         !matches!(app.kind, AppKind::GoProgram | AppKind::GoFunction { .. } | AppKind::Command(_) | AppKind::Image(_))
     };
@@ -71,6 +82,25 @@ pub(crate) fn reach_services(workload: &mut Workload, services: &[ServiceNeed]) 
             }
         }
     }
+}
+
+/// Points an application that was looked at to the databases beside it: gives it what reaches them and, where a file of its own beats
+/// the environment, the command that changes it in the copies.
+fn reach_databases(workload: &mut Workload, look: &mut Look, topology: &Topology) {
+    let is_there = |wanted: ServiceKind| topology.services.iter().any(|service| service.kind == wanted);
+    let reached = [(ServiceKind::Mariadb, ["pdo_mysql", "mysqli"]), (ServiceKind::Postgres, ["pdo_pgsql", "pgsql"])];
+    let lacking = |own: &[String]| -> Vec<String> {
+        let unreached =
+            reached.iter().filter(|(kind, any)| is_there(*kind) && !own.iter().any(|own| any.contains(&own.as_str())));
+        unreached.map(|(_, [first, _])| (*first).to_owned()).collect()
+    };
+    let command = look.database.take().filter(|_| is_there(ServiceKind::Mariadb));
+    for app in &mut workload.apps {
+        app.extensions.extend(lacking(&app.extensions));
+        app.prepare.extend(command.clone());
+    }
+    look.extensions.extend(lacking(&look.extensions));
+    look.prepare.extend(command);
 }
 
 /// Sees that one of the runtimes that were named serves one of the applications that were chosen, and that each of these is served.

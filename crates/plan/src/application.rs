@@ -38,8 +38,7 @@ impl Served {
 pub(crate) fn in_folder(folder: &Path, index: Option<&Path>) -> Result<Served, Mistakes> {
     let place = format!("folder {}", folder.display());
     let look = look(folder, index).map_err(|Unfit { problem, fix, .. }| {
-        let fix = fix
-            .unwrap_or_else(|| "name the folder that holds all of it, or say in a stampede.yaml what it is".to_owned());
+        let fix = fix.unwrap_or_else(|| "name the application's folder, or describe it in a stampede.yaml".to_owned());
         Mistakes::one(&place, problem, fix)
     })?;
     let section = AppSection { dir: Text(".".to_owned()), ..AppSection::default() };

@@ -22,12 +22,12 @@ use crate::choice::RuntimesAsked;
 use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
-    AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag, INSIDE_RATE,
-    IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag,
-    ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags,
-    WarmUpFlag,
+    AppFlag, AtFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag,
+    INSIDE_RATE, IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags,
+    PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag,
+    SubjectFlag, TopologyFlags, WarmUpFlag,
 };
-use crate::generators::{read_generators, read_server_address};
+use crate::generators::{read_generators_of_servers_here, read_server_address};
 use crate::image::{self, ImageFlags, read_images};
 use crate::kind::kinds_served;
 use crate::listed::Listed;
@@ -55,9 +55,8 @@ use crate::warm_up::{WarmUpChoice, read_warm_up, settle};
 pub struct CompareFlags {
     #[command(flatten)]
     pub subject: SubjectFlag,
-    /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
-    #[arg(long, value_name = "A,B", help_heading = "What")]
-    pub runtimes: Option<String>,
+    #[command(flatten)]
+    pub runtimes: RuntimesFlag,
     #[command(flatten)]
     pub images: ImageFlags,
     #[command(flatten)]
@@ -102,11 +101,11 @@ pub struct CompareFlags {
     pub sampling: SamplingFlag,
     #[command(flatten)]
     pub inside: InsideFlag,
-    /// Do not measure the yard-stick, a fixed server that tells how the machine drifts: about 1.5 s a round
+    /// Do not measure the reference server, which shows drift of the machine: saves about 1.5 s a round
     #[arg(long, help_heading = "Study")]
     pub no_yard_stick: bool,
-    /// Compare the first case with itself, in 10 rounds unless --rounds says otherwise, and keep by how much they seem to
-    /// differ: later studies under these limits and this model of load claim no less
+    /// Compare the first case with itself, by default in 10 rounds, and store how much equal cases seem to differ here:
+    /// later studies under these limits and this model of load claim no smaller difference
     #[arg(long, conflicts_with = "max_time", help_heading = "Study")]
     pub calibrate: bool,
     #[command(flatten)]
@@ -302,12 +301,14 @@ impl ComparePlan {
         folder: &Path,
         index: &IndexFlag,
         host: &HostFlag,
+        databases: &DatabaseFlags,
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
         let given = Given { application: Some(folder), ..Given::default() };
         let subject = SubjectFlag { subject: None, index: index.clone() };
-        let flags = CompareFlags { subject, host: host.clone(), ..CompareFlags::default() };
+        let topology = TopologyFlags { databases: databases.clone(), ..TopologyFlags::default() };
+        let flags = CompareFlags { subject, host: host.clone(), topology, ..CompareFlags::default() };
         Self::read_given(&flags, given, machine, catalogue)
     }
 
@@ -356,8 +357,8 @@ impl ComparePlan {
         let needs = served.as_ref().map_or(&[][..], |served| &served.workload.services);
         let Around { topology, services, set } =
             topology::read(&flags.topology, &flags.deployment.set, file.as_ref(), &limits, needs, &mut values.mistakes);
-        if let Ok(Served { workload, .. }) = &mut served {
-            reach_services(workload, &services);
+        if let Ok(Served { workload, look, .. }) = &mut served {
+            reach_services(workload, look.as_mut(), &services, &topology);
         }
         let asked = match &given.load {
             GivenLoad::Only(load) => {
@@ -451,7 +452,7 @@ impl ComparePlan {
         if flags.offline.offline && platform == PlatformChoice::Local {
             values.mistakes.add("--offline", "is for containers, and there are none", "leave it out");
         }
-        let generators = read_generators(flags.generators.generators.as_deref(), &mut values.mistakes);
+        let generators = read_generators_of_servers_here(flags.generators.generators.as_deref(), &mut values.mistakes);
         let listen = read_server_address(flags.server_address.server_address.as_deref(), &mut values.mistakes);
         if flags.server_address.server_address.is_some() && platform != PlatformChoice::Local {
             values.mistakes.add(
@@ -467,7 +468,7 @@ impl ComparePlan {
         let apps = served.as_ref().map_or(&[][..], |served| &served.workload.apps);
         let runtimes = match given.runtime {
             Some(name) => RuntimesAsked::One(name),
-            None => RuntimesAsked::Listed(flags.runtimes.as_deref()),
+            None => RuntimesAsked::Listed(flags.runtimes.runtimes.as_deref()),
         };
         let images = read_images(&flags.images, &mut mistakes);
         let (cases, choice) = read_cases(runtimes, images, &set, file.as_ref(), apps, catalogue, &mut mistakes);

@@ -129,6 +129,20 @@ fn unquoted(value: &str) -> &str {
     value.split(" #").next().unwrap_or_default().trim_end()
 }
 
+/// Servers of databases that configured drivers reach, by the extension for them.
+const SERVERS: [(&str, &str); 4] =
+    [("pdo_mysql", MYSQL), ("mysqli", MYSQL), ("pdo_pgsql", "PostgreSQL"), ("pgsql", "PostgreSQL")];
+
+/// A server that speaks MySQL's protocol.
+pub(crate) const MYSQL: &str = "MySQL or MariaDB";
+
+/// Which server of databases is asked for; nothing where it is a file, or one of another kind.
+pub(crate) fn server(values: &BTreeMap<String, String>) -> Option<&'static str> {
+    let code_igniter = values.get(CODE_IGNITER).and_then(|value| found(&BY_CODE_IGNITER, &value.to_lowercase()));
+    let named = DATABASES.iter().filter_map(|(key, means)| found(&BY_DATABASE, &driver(values.get(*key)?, means)));
+    named.chain(code_igniter).find_map(|extension| found(&SERVERS, extension))
+}
+
 /// The extensions that configured drivers need.
 ///
 /// `has_package` says whether the application has a Composer package, as some stand in for an extension.

@@ -43,6 +43,14 @@ pub struct AppFlag {
     pub app: Option<String>,
 }
 
+/// What serves it.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RuntimesFlag {
+    /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
+    #[arg(long, value_name = "A,B", help_heading = "What")]
+    pub runtimes: Option<String>,
+}
+
 /// Which of its exchanges.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExchangesFlag {
@@ -100,8 +108,8 @@ pub struct DurationFlag {
 /// How long it is loaded before that.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WarmUpFlag {
-    /// Load before the window; auto finds it out by a pilot of each case [default: auto for windows of 5s and more that
-    /// come to verdicts, otherwise 1s]
+    /// Load before the window, not counted; auto finds it by a pilot of each case [default: auto for windows of 5s and
+    /// more that come to verdicts, otherwise 1s]
     #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub warm_up: Option<String>,
 }
@@ -109,8 +117,8 @@ pub struct WarmUpFlag {
 /// How often all is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RoundsFlag {
-    /// Rounds: in each, every case is measured once. `auto` goes on until the verdicts are clear, and leaves out
-    /// cases whose verdicts are; a number is kept to, and fewer than 3 give no verdict [default: auto]
+    /// Rounds, each of which measures every case once. `auto` continues until the verdicts are clear, and drops cases
+    /// whose verdicts are; a number is exact, and fewer than 3 give no verdict [default: auto]
     #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Study")]
     pub rounds: Option<String>,
 }
@@ -118,15 +126,23 @@ pub struct RoundsFlag {
 /// How long that may take.
 #[derive(Args, Clone, Debug, Default)]
 pub struct MaxTimeFlag {
-    /// The most time, from first start to last trial [default: 10m, or what three rounds need]
+    /// Time limit, from first start to last trial [default: 10m, or what three rounds need]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub max_time: Option<String>,
+}
+
+/// How long a search may take.
+#[derive(Args, Clone, Debug, Default)]
+pub struct BudgetFlag {
+    /// About how long all may take, the last comparisons included [default: 10m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Search")]
+    pub budget: Option<String>,
 }
 
 /// Which differences matter.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PrecisionFlag {
-    /// Below which share a difference does not matter [default: 3%]
+    /// Smallest difference worth reporting [default: 3%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Study")]
     pub precision: Option<String>,
 }
@@ -142,8 +158,8 @@ pub struct SeedFlag {
 /// Who drives the load.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GeneratorsFlag {
-    /// Share the load among generators, begun at one moment: local[:N] processes of this machine, ssh:DESTINATION[:N], or
-    /// exec:'COMMAND'[:N], which runs the command that follows it [example: local:2,ssh:me@host]
+    /// Share the load among generators, begun at one moment: local[:N] processes of this machine, ssh:DESTINATION[:N], kubernetes[:N]
+    /// pods (stampede load), or exec:'COMMAND'[:N], which runs the command that follows it [example: local:2,ssh:me@host]
     #[arg(long, value_name = "A,B", help_heading = "Load")]
     pub generators: Option<String>,
 }
@@ -203,8 +219,8 @@ pub struct PlatformFlags {
 /// What containers are made of.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BaseImageFlag {
-    /// With --platform docker: the image of Debian or Ubuntu in which the runtimes' packages are installed, once
-    /// [default: debian:bookworm]
+    /// With --platform docker: an image of Debian or Ubuntu, such as debian:bookworm, in which the runtimes' packages are
+    /// installed, once [default: makers, the image of each runtime's makers]
     #[arg(long, value_name = "IMAGE", help_heading = "Study")]
     pub base_image: Option<String>,
 }
@@ -220,7 +236,7 @@ pub struct OfflineFlag {
 /// What is read while it is measured.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct SamplingFlag {
-    /// Do not ask servers and kernel ten times a second what goes on while it is measured
+    /// Do not sample servers and kernel while measuring (by default ten times a second)
     #[arg(long, help_heading = "Study")]
     pub no_sampling: bool,
 }
@@ -262,9 +278,9 @@ pub struct TopologyFlags {
     /// Clients speak TLS to the balancer
     #[arg(long, help_heading = "Topology")]
     pub tls: bool,
-    /// Services beside each runtime: postgres, mariadb, pgbouncer; set with --set postgres.max_connections=50
-    #[arg(long, value_name = "A,B", help_heading = "Topology")]
-    pub services: Option<String>,
+    /// Which databases there are.
+    #[command(flatten)]
+    pub databases: DatabaseFlags,
     /// Hold a part to a share of the total: replica=0.4,128Mi (each), balancer=..., postgres=... (may be repeated)
     #[arg(long, value_name = "PART=CPUS,MEMORY", help_heading = "Topology")]
     pub share: Vec<String>,
@@ -284,6 +300,17 @@ pub struct TopologyFlags {
     /// Clients open a connection for each request, and ask the server to close it
     #[arg(long, help_heading = "Topology")]
     pub no_keepalive: bool,
+}
+
+/// Databases beside each runtime, and what they hold.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DatabaseFlags {
+    /// Services beside each runtime: postgres, mariadb, pgbouncer; set with --set postgres.max_connections=50
+    #[arg(long, value_name = "A,B", help_heading = "Topology")]
+    pub services: Option<String>,
+    /// A dump that the database begins each trial with, .gz too; the service is the one that it is a dump of
+    #[arg(long, value_name = "FILE", help_heading = "Topology")]
+    pub database: Option<PathBuf>,
 }
 
 /// When load may begin.

@@ -7,8 +7,8 @@ use clap::Args;
 use crate::catalogue::Catalogue;
 use crate::compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize};
 use crate::flags::{
-    DeploymentFlags, DurationFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, RoundsFlag, SeedFlag, SubjectFlag,
-    WarmUpFlag,
+    DeploymentFlags, DurationFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, RoundsFlag, RuntimesFlag, SeedFlag,
+    SubjectFlag, WarmUpFlag,
 };
 use crate::image::ImageFlags;
 use crate::mistake::Mistakes;
@@ -98,7 +98,7 @@ impl GateFlags {
         };
         let flags = CompareFlags {
             subject: SubjectFlag { subject, index },
-            runtimes: runtime,
+            runtimes: RuntimesFlag { runtimes: runtime },
             images,
             deployment,
             load,

@@ -16,6 +16,21 @@ pub(crate) fn read_generators(typed: Option<&str>, mistakes: &mut Gathered) -> V
     })
 }
 
+/// The same for servers of this machine, which pods of a cluster do not reach in general.
+pub(crate) fn read_generators_of_servers_here(typed: Option<&str>, mistakes: &mut Gathered) -> Vec<Carrier> {
+    let mut carriers = read_generators(typed, mistakes);
+    if carriers.contains(&Carrier::Kubernetes) {
+        let fix = "use stampede load for what runs in the cluster, or generators by ssh here";
+        mistakes.add(
+            format!("--generators {}", typed.unwrap_or_default()),
+            "has pods of a cluster, and the servers are on this machine",
+            fix,
+        );
+        carriers.clear();
+    }
+    carriers
+}
+
 /// `--server-address`: the loopback address by default.
 pub(crate) fn read_server_address(typed: Option<&str>, mistakes: &mut Gathered) -> IpAddr {
     let default = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -59,16 +74,20 @@ mod tests {
             (
                 Some("remote"),
                 Err(
-                    "--generators remote has \"remote\", which is not local, ssh:DESTINATION or exec:COMMAND; for example",
+                    "--generators remote has \"remote\", which is not local, ssh:DESTINATION, exec:COMMAND or kubernetes; for",
                 ),
             ),
             (
                 Some("local:0"),
                 Err("--generators local:0 has \"0\", which is not a number of generators from 1 to 64; for"),
             ),
+            (
+                Some("local,kubernetes"),
+                Err("--generators local,kubernetes has pods of a cluster, and the servers are on this machine; use"),
+            ),
         ] {
             let mut mistakes = Gathered::default();
-            let count = read_generators(typed, &mut mistakes).len();
+            let count = read_generators_of_servers_here(typed, &mut mistakes).len();
             match (mistakes.finish(Ok(count)), expected) {
                 (Ok(count), Ok(expected)) => assert_eq!(count, expected),
                 (Err(mistakes), Err(words)) => assert!(mistakes.to_string().starts_with(words), "{mistakes}"),

@@ -8,6 +8,7 @@ use stampede_core::{App, Candidate, Rounds, RuntimeId, Topology, Tuning, TuningP
 use crate::catalogue::Catalogue;
 use crate::choice::find;
 use crate::compare::{CompareFlags, ComparePlan, Given, MachineSize, RuntimeChoice};
+use crate::flags::RuntimesFlag;
 use crate::mistake::{Gathered, Mistakes};
 use crate::topology::check_sum;
 use crate::tune::TuneFlags;
@@ -87,7 +88,7 @@ impl LadderPlan {
             Some(others) => format!("{runtime},{others}"),
             None => "all".to_owned(),
         };
-        let compare = CompareFlags { runtimes: Some(runtimes), ..tune.compare() };
+        let compare = CompareFlags { runtimes: RuntimesFlag { runtimes: Some(runtimes) }, ..tune.compare() };
         let given = Given { rounds: Some(1), ..Given::default() };
         let mut plan = mistakes.finish(ComparePlan::read_given(&compare, given, machine, catalogue))?;
         // The same application as the first one has: another one could do other work, and one in another language is no setting.

@@ -19,6 +19,7 @@ mod command;
 mod compare;
 mod document;
 mod drivers;
+mod dump;
 mod exchange;
 mod flags;
 mod forecast;
@@ -46,9 +47,11 @@ mod scale;
 mod scenario;
 mod service;
 mod site;
+mod size;
 mod slo;
 mod subject;
 mod suggestion;
+mod tariff;
 mod template;
 mod threshold;
 mod topology;
@@ -62,9 +65,9 @@ pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
 pub use compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use flags::{
-    AppFlag, AtFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, GeneratorsFlag, HostFlag, IndexFlag,
-    LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag,
-    ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, AtFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, GeneratorsFlag,
+    HostFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag,
+    RoundsFlag, RuntimesFlag, SeedFlag, ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 pub use forecast::{ForecastFlags, read_forecast};
 pub use gate::{GateFlags, GateSide};
@@ -74,12 +77,13 @@ pub use load::{LoadFlags, LoadPlan};
 pub use look::Look;
 pub use mistake::{Mistake, Mistakes};
 pub use plan_file::{PLAN_FILE, schema};
-pub use platform::PlatformChoice;
+pub use platform::{PlatformChoice, Software};
 pub use published::{KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, read_row};
 pub use retrial::{ChangedCase, RetrialFlags, RetrialPlan};
 pub use runtime::{RuntimeFlags, RuntimePlan};
 pub use scale::{PlannedService, ScaleFlags, ScalePlan};
 pub use scenario::parse as parse_scenario;
+pub use size::{SizeFlags, SizePlan, SizeTerm};
 pub use template::{WrittenAnswer, write_plan};
 pub use threshold::read_threshold;
 pub use tune::{SearchBudget, TuneFlags, TunePlan};

@@ -74,6 +74,10 @@ pub struct Look {
     pub writable: Vec<PathBuf>,
     /// Commands that prepare it.
     pub prepare: Vec<Vec<String>>,
+    /// The server of databases that it needs: `PostgreSQL`.
+    pub wants_database: Option<&'static str>,
+    /// The one by which a file of its own takes the database's address from the environment, where it would not.
+    pub(crate) database: Option<Vec<String>>,
     /// What else a reader should know.
     pub remarks: Vec<String>,
     pub(crate) entry: KindEntry,
@@ -150,7 +154,9 @@ pub(crate) fn look(folder: &Path, index: Option<&Path>) -> Result<Look, Unfit> {
             .push(format!("its composer.json names packages and there is no {vendor} folder: run composer install"));
     }
     look.remarks.extend(composer.php.iter().map(|versions| format!("it asks for PHP {versions}")));
-    for extension in configured(folder, &composer, &look) {
+    let values = configuration(folder, &look);
+    look.wants_database = look.wants_database.or_else(|| drivers::server(&values));
+    for extension in drivers::extensions(&values, |name| composer.versions.contains_key(name)) {
         if !look.extensions.iter().any(|named| named == extension) {
             look.extensions.push(extension.to_owned());
         }
@@ -166,8 +172,8 @@ const ENV_FILES: [&str; 4] = [".env", ".env.local", ".env.prod", ".env.prod.loca
 /// What a fresh Laravel takes where its environment does not say (`config/database.php` since 11).
 const LARAVELS_DATABASE: (&str, &str) = ("DB_CONNECTION", "sqlite");
 
-/// Extensions that the application's configuration asks for: those of its database, its sessions and its cache.
-fn configured(folder: &Path, composer: &Composer, look: &Look) -> BTreeSet<&'static str> {
+/// What the application's environment says of its database, its sessions and its cache.
+fn configuration(folder: &Path, look: &Look) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     if look.framework.is_some_and(|name| name.starts_with("laravel")) {
         values.extend([LARAVELS_DATABASE].map(|(key, value)| (key.to_owned(), value.to_owned())));
@@ -176,7 +182,7 @@ fn configured(folder: &Path, composer: &Composer, look: &Look) -> BTreeSet<&'sta
         values.extend(drivers::env_values(&fs::read_to_string(folder.join(file)).unwrap_or_default()));
     }
     values.extend(look.env.clone());
-    drivers::extensions(&values, |name| composer.versions.contains_key(name))
+    values
 }
 
 /// The files that the application in a folder logs to, where it is of a framework that is known.
@@ -285,9 +291,7 @@ fn unknown(folder: &Path, composer: &Composer) -> Unfit {
         let problem = format!("holds no application itself; {}", all.join(", "));
         return Unfit::fixed(problem, format!("stampede compare {}", first.display()));
     }
-    Unfit::new(
-        "holds no application that is known by its files (one of index.php, public/index.php, web/index.php, go.mod)",
-    )
+    Unfit::new("holds no known application: no index.php, public/index.php, web/index.php or go.mod")
 }
 
 /// Applications one folder down, by name.
@@ -341,6 +345,8 @@ fn of_framework(
         writable,
         extensions,
         prepare,
+        wants,
+        database,
         made_by: _,
         remarks,
     } = row;
@@ -386,11 +392,17 @@ fn of_framework(
         prepare: prepare
             .iter()
             .filter(|(file, _)| is_script && folder.join(file).is_file())
-            .map(|(_, command)| command.iter().map(|word| (*word).to_owned()).collect())
+            .map(|(_, command)| words(command))
             .collect(),
+        wants_database: *wants,
+        database: database.filter(|(file, _)| folder.join(file).is_file()).map(|(_, command)| words(command)),
         remarks: told,
         ..scripted(title, kind, entrance, *fallback, deny)
     })
+}
+
+fn words(command: &[&str]) -> Vec<String> {
+    command.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// PHP of no known framework: one script that answers all, or several.
@@ -477,6 +489,8 @@ fn bare(title: &'static str, kind: KindEntry) -> Look {
         logs: Vec::new(),
         writable: Vec::new(),
         prepare: Vec::new(),
+        wants_database: None,
+        database: None,
         remarks: Vec::new(),
         entry: kind,
     }

@@ -8,10 +8,8 @@ use serde::{Deserialize, Deserializer};
 use stampede_core::{InitScript, ServiceKind, ServiceNeed};
 
 use crate::document::{Place, Text};
+use crate::dump::{Dump, Unusable};
 use crate::mistake::Gathered;
-
-/// More SQL than that is a dump, which a service takes minutes to load.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// Services by name; an empty one takes the defaults.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -31,7 +29,7 @@ pub(crate) struct NeedsEntry {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NeedEntry {
-    /// A file with SQL that the service starts with. Each trial begins with what it made.
+    /// A file with SQL that the service starts with, packed by gzip or not; a dump too. Each trial begins with what it made.
     #[schemars(extend("examples" = ["schema.sql"]))]
     init: Option<PathBuf>,
     /// The oldest version that works.
@@ -65,36 +63,48 @@ impl NeedsEntry {
                     Vec::new()
                 })
             });
-            let init = init.and_then(|file| read_init(folder, &file, &place.key("init").to_string(), mistakes));
+            let init = init.and_then(|file| read_init(folder, &file, kind, &place.key("init").to_string(), mistakes));
             ServiceNeed { kind, always: !optional, at_least, init, extensions }
         };
         named.map(read).collect()
     }
 }
 
-/// Reads a script.
-pub(crate) fn read_init(folder: &Path, file: &Path, place: &str, mistakes: &mut Gathered) -> Option<InitScript> {
-    let shown = file.display();
-    let path = folder.join(file);
-    let mut add = |problem: String, fix: &str| mistakes.add(place, problem, fix);
-    match fs::metadata(&path) {
-        Ok(found) if found.len() > MOST_BYTES => {
-            let fix = "make the rows in SQL (generate_series), or let prepare make them";
-            add(format!("names {shown} as init, which is larger than 64 MiB"), fix);
+/// Reads a script for a service.
+pub(crate) fn read_init(
+    folder: &Path,
+    file: &Path,
+    kind: ServiceKind,
+    place: &str,
+    mistakes: &mut Gathered,
+) -> Option<InitScript> {
+    let dump = match read_dump(&folder.join(file)) {
+        Ok(dump) => dump,
+        Err((problem, fix)) => {
+            mistakes.add(place, format!("names {}, which {problem}", file.display()), fix);
             return None;
         }
-        _ => {}
+    };
+    if let Some(of) = dump.kind.filter(|of| *of != kind) {
+        let problem = format!("names {} as init, which is a dump of {}", file.display(), of.id());
+        mistakes.add(place, problem, format!("give it to {}", of.id()));
+        return None;
     }
-    match fs::read_to_string(&path) {
-        Ok(sql) => {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            Some(InitScript { name, sql })
-        }
-        Err(error) => {
-            add(format!("names {shown} as init, which cannot be read: {error}"), "correct the path");
-            None
-        }
-    }
+    Some(script(file, dump))
+}
+
+/// Reads a file of SQL.
+pub(crate) fn read_dump(path: &Path) -> Result<Dump, Unusable> {
+    let bytes = fs::read(path).map_err(|error| (format!("cannot be read: {error}"), "correct the path"))?;
+    Dump::read(&bytes)
+}
+
+/// The script that a dump is.
+pub(crate) fn script(file: &Path, Dump { kind: _, sql, changes }: Dump) -> InitScript {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    // What it was packed by is undone.
+    let name = name.strip_suffix(".gz").unwrap_or(&name).to_owned();
+    InitScript { name, sql, changes }
 }
 
 #[cfg(test)]
@@ -107,6 +117,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("schema.sql"), "SELECT 1;").unwrap();
         fs::write(folder.path().join("latin.sql"), b"SELECT '\xe9';").unwrap();
+        fs::write(folder.path().join("pg.sql"), "-- PostgreSQL database dump\n").unwrap();
         let schema = schemars::schema_for!(NeedsEntry).to_value();
         let grammar = Grammar { schema, is: "services", begin: "" };
         let read = document::read::<NeedsEntry>(yaml, "w", &grammar);
@@ -121,7 +132,7 @@ mod tests {
         let needs = read("{postgres: {init: schema.sql, at_least: 14}, mariadb: {optional: true, at_least: '10.6'}}");
         let [postgres, mariadb] = &needs.unwrap()[..] else { panic!() };
         assert_eq!((postgres.kind, postgres.always, &postgres.at_least[..]), (ServiceKind::Postgres, true, &[14][..]));
-        let init = InitScript { name: "schema.sql".to_owned(), sql: "SELECT 1;".to_owned() };
+        let init = InitScript { name: "schema.sql".to_owned(), sql: "SELECT 1;".to_owned(), changes: Vec::new() };
         assert_eq!(postgres.init, Some(init));
         assert_eq!((mariadb.kind, mariadb.always, mariadb.oldest()), (ServiceKind::Mariadb, false, "10.6".to_owned()));
         assert!(read("{postgres: }").unwrap()[0].always);
@@ -132,11 +143,15 @@ mod tests {
         for (yaml, told) in [
             (
                 "{postgres: {init: none.sql}}",
-                "w:1:19 postgres.init none.sql names none.sql as init, which cannot be read: No such file",
+                "w:1:19 postgres.init none.sql names none.sql, which cannot be read: No such file",
             ),
             (
                 "{postgres: {init: latin.sql}}",
-                "w:1:19 postgres.init latin.sql names latin.sql as init, which cannot be read: stream did not contain",
+                "w:1:19 postgres.init latin.sql names latin.sql, which is not UTF-8; write it in UTF-8",
+            ),
+            (
+                "{mariadb: {init: pg.sql}}",
+                "mariadb.init pg.sql names pg.sql as init, which is a dump of postgres; give it to",
             ),
             ("{postgres: {at_least: new}}", "w:1:23 postgres.at_least new is no version"),
             ("{redis: {}}", "w:1:2 redis is not known; use mariadb, postgres"),

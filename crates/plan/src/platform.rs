@@ -3,8 +3,8 @@
 use crate::image::is_image;
 use crate::mistake::Gathered;
 
-/// What containers are made of where nothing is said.
-const BASE_IMAGE: &str = "debian:bookworm";
+/// What is typed in place of a base image for the images of the makers.
+const MAKERS: &str = "makers";
 
 pub(crate) const LOCAL: &str = "local";
 const DOCKER: &str = "docker";
@@ -17,15 +17,31 @@ pub enum PlatformChoice {
     Local,
     /// In containers of this machine's engine.
     Docker {
-        /// The image in which runtimes are installed.
-        base_image: String,
+        /// Where the runtimes come from.
+        software: Software,
     },
+}
+
+/// Where the runtimes in containers come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Software {
+    /// From the image of each one's makers.
+    #[default]
+    Makers,
+    /// The same, from an image that was measured before: its name, with its digest or id behind it.
+    Kept(String),
+    /// As packages of a distribution, which are installed in this image.
+    Upon(String),
+}
+
+impl PlatformChoice {
+    const CONTAINERS: Self = Self::Docker { software: Software::Makers };
 }
 
 pub(crate) fn read(typed: Option<&str>, mistakes: &mut Gathered) -> PlatformChoice {
     match typed {
         None | Some(LOCAL) => PlatformChoice::Local,
-        Some(DOCKER) => PlatformChoice::Docker { base_image: BASE_IMAGE.to_owned() },
+        Some(DOCKER) => PlatformChoice::CONTAINERS,
         Some(platform) => {
             mistakes.add(format!("--platform {platform}"), "is not known", "use local or docker");
             PlatformChoice::Local
@@ -33,12 +49,16 @@ pub(crate) fn read(typed: Option<&str>, mistakes: &mut Gathered) -> PlatformChoi
     }
 }
 
-pub(crate) fn read_base_image(typed: Option<&str>, mistakes: &mut Gathered) -> Option<String> {
+pub(crate) fn read_base_image(typed: Option<&str>, mistakes: &mut Gathered) -> Option<Software> {
     let image = typed?;
-    if is_image(image) {
-        return Some(image.to_owned());
+    if image == MAKERS {
+        return Some(Software::Makers);
     }
-    mistakes.add(format!("--base-image {image}"), "is not the name of an image", "for example debian:bookworm");
+    if is_image(image) {
+        return Some(Software::Upon(image.to_owned()));
+    }
+    let fix = "for example debian:bookworm, or makers";
+    mistakes.add(format!("--base-image {image}"), "is not the name of an image", fix);
     None
 }
 
@@ -48,16 +68,20 @@ pub(crate) fn with_images(platform: PlatformChoice, asked: Option<&str>, mistake
         mistakes.add(format!("--platform {LOCAL}"), "has no containers, and images are compared", "leave it out");
     }
     match platform {
-        PlatformChoice::Local => PlatformChoice::Docker { base_image: BASE_IMAGE.to_owned() },
+        PlatformChoice::Local => PlatformChoice::CONTAINERS,
         docker @ PlatformChoice::Docker { .. } => docker,
     }
 }
 
 /// Puts the base image that was named into the platform that takes one.
-pub(crate) fn upon(platform: PlatformChoice, named: Option<String>, mistakes: &mut Gathered) -> PlatformChoice {
+pub(crate) fn upon(platform: PlatformChoice, named: Option<Software>, mistakes: &mut Gathered) -> PlatformChoice {
     match (platform, named) {
-        (PlatformChoice::Docker { .. }, Some(base_image)) => PlatformChoice::Docker { base_image },
-        (PlatformChoice::Local, Some(image)) => {
+        (PlatformChoice::Docker { .. }, Some(software)) => PlatformChoice::Docker { software },
+        (PlatformChoice::Local, Some(software)) => {
+            let image = match software {
+                Software::Makers => MAKERS.to_owned(),
+                Software::Upon(image) | Software::Kept(image) => image,
+            };
             let place = format!("--base-image {image}");
             mistakes.add(place, "is for containers", "add --platform docker, or leave it out");
             PlatformChoice::Local
@@ -86,11 +110,12 @@ mod tests {
                 upon(platform, image, mistakes)
             })
         };
-        let docker = |image: &str| PlatformChoice::Docker { base_image: image.to_owned() };
+        let docker = |image: &str| PlatformChoice::Docker { software: Software::Upon(image.to_owned()) };
         for (platform, image, read) in [
             (None, None, Ok(PlatformChoice::Local)),
             (Some("local"), None, Ok(PlatformChoice::Local)),
-            (Some("docker"), None, Ok(docker("debian:bookworm"))),
+            (Some("docker"), None, Ok(PlatformChoice::CONTAINERS)),
+            (Some("docker"), Some("makers"), Ok(PlatformChoice::CONTAINERS)),
             (Some("docker"), Some("reg:5000/debian@sha256:ab"), Ok(docker("reg:5000/debian@sha256:ab"))),
             (None, Some("ubuntu:24.04"), Err("--base-image ubuntu:24.04 is for containers")),
             (Some("docker"), Some("debian\nRUN x"), Err("is not the name of an image")),

@@ -327,7 +327,7 @@ impl Reader<'_> {
         let (mut plan, scaling) = match scaled {
             None => (ComparePlan::read(&flags, self.machine, self.catalogue)?, None),
             Some(ScaledRow { concurrency, instances }) => {
-                let runtime = flags.runtimes.take().unwrap_or_default();
+                let runtime = flags.runtimes.runtimes.take().unwrap_or_default();
                 let (policy, price) = (Policy::CloudRun(CloudRunParameters::default()), by_request());
                 let request_timeout = Service::REQUEST_TIMEOUT;
                 let asked = ServiceAsked { concurrency, instances, policy, queue_wait: None, request_timeout, price };

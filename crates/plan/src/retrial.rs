@@ -5,21 +5,22 @@ use std::path::Path;
 
 use clap::Args;
 use stampede_core::{
-    App, AppKind, BlockOrder, Candidate, Case, CaseId, DefaultsContext, ImageSource, Rounds, Study, Tuning,
-    TuningProblem,
+    App, AppKind, BlockOrder, Candidate, Case, CaseId, DefaultsContext, ImageSource, MakersImage, PhpChoice, Rounds,
+    Study, Tuning, TuningProblem,
 };
 
 use crate::block_order::OrderChoice;
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
 use crate::flags::{
-    AppFlag, BaseImageFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, InsideFlag, MaxTimeFlag,
-    OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag,
-    TopologyFlags, WarmUpFlag,
+    AppFlag, BaseImageFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, InsideFlag,
+    MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag,
+    SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::image::ImageFlags;
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::PLAN_FILE;
+use crate::platform::{PlatformChoice, Software};
 use crate::rounds::{LEAST_ROUNDS, LeastTime, make_room, read_max_time, read_rounds};
 
 /// The flags of `stampede why` that say what is measured, unread. `None` takes what the stored study had, or the default.
@@ -100,7 +101,11 @@ impl RetrialPlan {
             let problem = format!("is too few: a verdict takes {LEAST_ROUNDS}");
             mistakes.add(format!("--rounds {few}"), problem, "for example --rounds 5");
         }
-        let base_image = case.base_image.clone().filter(|_| image.is_none());
+        let kept = makers_image(case, catalogue);
+        // It is asked for where the case was named after it, or is what its image is of.
+        let php = series(case).filter(|_| kept.is_some() || case.id.as_str().contains('@'));
+        let php = php.map(|(major, minor)| format!("{major}.{minor}"));
+        let base_image = case.base_image.clone().filter(|_| image.is_none() && kept.is_none());
         let base_image = BaseImageFlag { base_image: flags.image.base_image.clone().or(base_image) };
         // Images have no other than that of containers.
         let platform = image.is_none().then(|| case.platform.clone());
@@ -111,8 +116,8 @@ impl RetrialPlan {
             platform: PlatformFlags { platform, image: base_image },
             offline: flags.offline,
             ready_timeout: flags.ready_timeout.clone(),
-            php: PhpFlag { php: series(case) },
-            runtimes: image.is_none().then(|| case.runtime.to_string()),
+            php: PhpFlag { php },
+            runtimes: RuntimesFlag { runtimes: image.is_none().then(|| case.runtime.to_string()) },
             duration: flags.duration.clone(),
             // The stored study says how long it was; pilots are not repeated.
             warm_up: WarmUpFlag { warm_up: Some("0s".to_owned()) },
@@ -121,14 +126,22 @@ impl RetrialPlan {
             inside: InsideFlag { inside: !flags.no_inside },
             // They decide which of its applications a runtime serves.
             deployment: DeploymentFlags { set: case.flags(), ..DeploymentFlags::default() },
-            topology: TopologyFlags { services: services(case), ..TopologyFlags::default() },
+            topology: TopologyFlags {
+                databases: DatabaseFlags { services: services(case), database: None },
+                ..TopologyFlags::default()
+            },
             ..CompareFlags::default()
         };
         let read = match image {
             None => ComparePlan::read(&by_name, machine, catalogue),
             Some(image) => read_image(&by_name, image, (study, case), machine, catalogue),
         };
-        let plan = mistakes.finish(read)?;
+        let mut plan = mistakes.finish(read)?;
+        if let (Some(kept), PlatformChoice::Docker { software: software @ Software::Makers }) =
+            (kept, &mut plan.platform)
+        {
+            *software = Software::Kept(kept.to_owned());
+        }
         if plan.workload.id != study.workload {
             let place = format!("--from {}", from.unwrap_or(PLAN_FILE));
             let problem = format!("is {}, and study {} was of {}", plan.workload.id, study.id, study.workload);
@@ -199,6 +212,15 @@ impl ComparePlan {
 fn measured_image<'a>(case: &'a Case, catalogue: &dyn Catalogue) -> Option<(&'a str, &'a str)> {
     let runtime = catalogue.runtimes().iter().find(|runtime| runtime.id() == case.runtime)?;
     case.base_image.as_deref().filter(|_| runtime.serves_images())?.rsplit_once('@')
+}
+
+/// The image of its runtime's makers in which a case was measured, with its digest or id.
+fn makers_image<'a>(case: &'a Case, catalogue: &dyn Catalogue) -> Option<&'a str> {
+    let runtime = catalogue.runtimes().iter().find(|runtime| runtime.id() == case.runtime)?;
+    let recorded = case.base_image.as_deref()?;
+    let (name, _) = recorded.rsplit_once('@')?;
+    let php = series(case).map(|(major, minor)| PhpChoice::Series { major, minor });
+    (MakersImage::new(runtime.recipe()?, php.as_ref()).to_string() == name).then_some(recorded)
 }
 
 /// The plan of an image, of what was measured whatever its name means now: the case of the plan file, which says how it is run, or
@@ -274,11 +296,10 @@ fn subject(
     }
 }
 
-/// The build of PHP, where the case was named after it.
-fn series(case: &Case) -> Option<String> {
-    let build = case.php.as_ref().filter(|_| case.id.as_str().contains('@'))?;
-    let mut numbers = build.version.split('.');
-    Some(format!("{}.{}", numbers.next()?, numbers.next()?))
+/// The series of its PHP.
+fn series(case: &Case) -> Option<(u32, u32)> {
+    let mut numbers = case.php.as_ref()?.version.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn services(case: &Case) -> Option<String> {

@@ -52,11 +52,10 @@ const REST: &str = "\
 
 # platform: local
 # platform: docker
-# base_image: debian:bookworm
 ";
 
-/// Writes the plan of an application that was looked at.
-pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) -> String {
+/// Writes the plan of an application that was looked at. `dump` is the file that its database begins with, from the plan's folder.
+pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], dump: Option<&Path>) -> String {
     let Look {
         framework: _,
         title,
@@ -71,6 +70,8 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) ->
         logs,
         writable,
         prepare,
+        wants_database: _,
+        database: _,
         remarks,
         entry: _,
     } = look;
@@ -135,7 +136,24 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) ->
     text.push_str("# Where nothing is said, all that are installed and can serve it.\n");
     let lines: Vec<_> = runtimes.chunks(5).map(|runtimes| runtimes.join(", ")).collect();
     let _ = writeln!(text, "# runtimes: [{}]\n", lines.join(",\n#   "));
+    text.push_str(&services(plan, dump));
     text.push_str(REST);
+    text
+}
+
+/// The databases beside the application.
+fn services(plan: &ComparePlan, dump: Option<&Path>) -> String {
+    let services = &plan.topology.services;
+    if services.is_empty() {
+        return String::new();
+    }
+    let mut text = "# Beside each runtime, under the same limits. Each trial begins with what is in init.\ntopology:\n  services:\n".to_owned();
+    for service in services {
+        let begins = plan.services.iter().any(|need| need.kind == service.kind && need.init.is_some());
+        let init = dump.filter(|_| begins).map(|dump| format!(" {{init: {}}}", path(dump))).unwrap_or_default();
+        let _ = writeln!(text, "    {}:{init}", service.kind.id());
+    }
+    text.push('\n');
     text
 }
 

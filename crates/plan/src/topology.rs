@@ -5,12 +5,13 @@ mod written;
 use std::time::Duration;
 
 use stampede_core::{
-    Balance, Balancer, BalancerKind, Bytes, ClientLink, Cpus, Limits, ReadyBy, Restart, Service, ServiceKind,
-    ServiceNeed, Topology,
+    Balance, Balancer, BalancerKind, Bytes, ClientLink, Cpus, InitScript, Limits, ReadyBy, Restart, Service,
+    ServiceKind, ServiceNeed, Topology,
 };
 
-use crate::flags::{ClientRttFlag, ReadyFlag, TopologyFlags};
+use crate::flags::{ClientRttFlag, DatabaseFlags, ReadyFlag, TopologyFlags};
 use crate::mistake::Gathered;
+use crate::need::{read_dump, script};
 use crate::plan_file::PlanFile;
 use crate::suggestion::suggest;
 use crate::topology::written::Written;
@@ -49,6 +50,7 @@ pub(crate) fn read(
     let written = Written::new(file);
     let mut flags = flags.clone();
     let told = written.fill(&mut flags);
+    let database = read_database(&mut flags.databases, mistakes);
     let mut topology = read_flags(&flags, needs, mistakes);
     written.read_shares(&flags.share, &mut topology, mistakes);
     if mistakes.is_empty() {
@@ -60,7 +62,57 @@ pub(crate) fn read(
     let used = |need: &&ServiceNeed| topology.services.iter().any(|service| service.kind == need.kind);
     let mut services: Vec<ServiceNeed> = needs.iter().filter(used).cloned().collect();
     written.read_init(&topology, &mut services, mistakes);
+    if let Some((kind, init)) = database {
+        give_init(&mut services, kind, Some(init));
+    }
     Around { topology, services, set }
+}
+
+/// The services that hold rows.
+const DATABASES: [ServiceKind; 2] = [ServiceKind::Postgres, ServiceKind::Mariadb];
+
+/// Reads the dump that was named, for the database that it is of; that is there without being asked for.
+fn read_database(flags: &mut DatabaseFlags, mistakes: &mut Gathered) -> Option<(ServiceKind, InitScript)> {
+    let file = flags.database.as_deref()?;
+    let place = format!("--database {}", file.display());
+    let dump = match read_dump(file) {
+        Ok(dump) => dump,
+        Err((problem, fix)) => {
+            mistakes.add(place, problem, fix);
+            return None;
+        }
+    };
+    let services: Vec<&str> = flags.services.iter().flat_map(|typed| typed.split(',')).map(str::trim).collect();
+    let asked: Vec<ServiceKind> = DATABASES.into_iter().filter(|kind| services.contains(&kind.id())).collect();
+    let kind = match (dump.kind, &asked[..]) {
+        (Some(of), asked) if asked.is_empty() || asked.contains(&of) => of,
+        (None, [one]) => *one,
+        (Some(of), _) => {
+            let problem = format!("is a dump of {}, which is not among the services", of.id());
+            mistakes.add(place, problem, format!("add --services {}", of.id()));
+            return None;
+        }
+        (None, _) => {
+            let fix = "add --services mariadb or --services postgres, the one that it is for";
+            mistakes.add(place, "does not say which database it is for", fix);
+            return None;
+        }
+    };
+    let init = script(file, dump);
+    if asked.is_empty() {
+        flags.services = Some([services, vec![kind.id()]].concat().join(","));
+    }
+    Some((kind, init))
+}
+
+/// Gives a service what it begins with.
+fn give_init(services: &mut Vec<ServiceNeed>, kind: ServiceKind, init: Option<InitScript>) {
+    match services.iter_mut().find(|need| need.kind == kind) {
+        Some(need) => need.init = init,
+        None => {
+            services.push(ServiceNeed { kind, always: false, at_least: Vec::new(), init, extensions: Vec::new() });
+        }
+    }
 }
 
 fn read_flags(flags: &TopologyFlags, needs: &[ServiceNeed], mistakes: &mut Gathered) -> Topology {
@@ -70,7 +122,7 @@ fn read_flags(flags: &TopologyFlags, needs: &[ServiceNeed], mistakes: &mut Gathe
         balance,
         upstream_keepalive,
         tls,
-        services,
+        databases: DatabaseFlags { services, database: _ },
         share,
         ready: ReadyFlag { ready },
         restart,
@@ -375,6 +427,10 @@ mod tests {
         mistakes.finish(Ok(topology)).map_err(|Mistakes(all)| all.iter().map(ToString::to_string).collect())
     }
 
+    fn services(typed: &str) -> DatabaseFlags {
+        DatabaseFlags { services: some(typed), database: None }
+    }
+
     fn full() -> TopologyFlags {
         TopologyFlags {
             replicas: some("2"),
@@ -382,7 +438,7 @@ mod tests {
             balance: some("least-connections"),
             upstream_keepalive: some("off"),
             tls: true,
-            services: some("pgbouncer, postgres"),
+            databases: services("pgbouncer, postgres"),
             share: strings(&["replica=0.4,200Mi", "postgres=0.35,512Mi"]),
             ready: ReadyFlag { ready: some("port") },
             restart: some("on-failure"),
@@ -415,11 +471,54 @@ mod tests {
             (some("pgbouncer"), "1 replica, postgres, pgbouncer", 1),
             (some("postgres"), "1 replica, postgres", 1),
         ] {
-            let flags = TopologyFlags { services: typed, ..TopologyFlags::default() };
+            let flags = TopologyFlags {
+                databases: DatabaseFlags { services: typed, database: None },
+                ..TopologyFlags::default()
+            };
             let mut mistakes = Gathered::default();
             let Around { topology, services, .. } = read(&flags, &[], None, &TOTAL, &needs, &mut mistakes);
             assert!(mistakes.is_empty());
             assert_eq!((topology.to_string().as_str(), services.len()), (used, told));
+        }
+    }
+
+    #[test]
+    fn a_dump_is_for_the_database_that_it_is_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            folder.path().join(name)
+        };
+        let mysql = file("shop.sql", "-- MariaDB dump 10.19\nUSE `shop`;\nSELECT 1;\n");
+        let own = file("own.sql", "SELECT 1;");
+        let read = |services: Option<&str>, database: &std::path::Path| {
+            let databases =
+                DatabaseFlags { services: services.map(str::to_owned), database: Some(database.to_owned()) };
+            let flags = TopologyFlags { databases, ..TopologyFlags::default() };
+            let mut mistakes = Gathered::default();
+            let Around { topology, services, .. } = super::read(&flags, &[], None, &TOTAL, &[], &mut mistakes);
+            let told = services.into_iter().map(|need| (need.kind, need.init)).collect::<Vec<_>>();
+            mistakes.finish(Ok((topology.to_string(), told))).map_err(|mistakes| mistakes.to_string())
+        };
+        let init = |name: &str, changes: &[&str]| {
+            let changes = changes.iter().map(|change| (*change).to_owned()).collect();
+            Some(InitScript { name: name.to_owned(), sql: "SELECT 1;".to_owned(), changes })
+        };
+        let (topology, services) = read(None, &mysql).unwrap();
+        let [(ServiceKind::Mariadb, Some(InitScript { changes, .. }))] = &services[..] else { panic!("{services:?}") };
+        assert_eq!(
+            (&*topology, &changes[..]),
+            ("1 replica, mariadb", &["names of databases left out (1)".to_owned()][..])
+        );
+        let told = ("1 replica, postgres, pgbouncer".to_owned(), vec![(ServiceKind::Postgres, init("own.sql", &[]))]);
+        assert_eq!(read(Some("postgres, pgbouncer"), &own), Ok(told));
+        for (services, database, problem) in [
+            (Some("postgres"), &mysql, "is a dump of mariadb, which is not among the services; add --services mariadb"),
+            (None, &own, "does not say which database it is for; add --services mariadb or --services postgres"),
+            (None, &folder.path().join("none.sql"), "cannot be read: No such file"),
+        ] {
+            let told = read(services, database).unwrap_err();
+            assert!(told.contains(problem), "{told}");
         }
     }
 
@@ -437,8 +536,8 @@ mod tests {
             (with(&|f| f.balancer = some("envoy")), "", "--balancer envoy is not known; use nginx or haproxy"),
             (with(&|f| f.balance = some("random")), "", "--balance random is not known"),
             (with(&|f| f.upstream_keepalive = some("-1")), "", "--upstream-keepalive -1 is not a number"),
-            (with(&|f| f.services = some("postgers,pgbouncer")), "", "did you mean postgres?"),
-            (with(&|f| f.services = some("pgbouncer")), "", "has no database behind it; add postgres"),
+            (with(&|f| f.databases = services("postgers,pgbouncer")), "", "did you mean postgres?"),
+            (with(&|f| f.databases = services("pgbouncer")), "", "has no database behind it; add postgres"),
             (with(&|f| f.share = strings(&["replica"])), "", "--share replica is not PART=CPUS,MEMORY"),
             (with(&|f| f.share = strings(&["replica=x,1Mi"])), "", "has CPUs x, which is not a number of CPUs"),
             (

@@ -8,7 +8,9 @@ use stampede_core::{Load, Objective, Tuning};
 use crate::catalogue::Catalogue;
 use crate::choice::find;
 use crate::compare::{CompareFlags, ComparePlan, Given, MachineSize};
-use crate::flags::{AppFlag, DeploymentFlags, DurationFlag, LoadFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags};
+use crate::flags::{
+    AppFlag, BudgetFlag, DeploymentFlags, DurationFlag, LoadFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags,
+};
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::read_time;
 use crate::rounds::DEFAULT_MAX_TIME;
@@ -57,9 +59,8 @@ pub struct TuneFlags {
     pub load: LoadFlag,
     #[command(flatten)]
     pub duration: DurationFlag,
-    /// About how long all may take, the last comparisons included [default: 10m]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Search")]
-    pub budget: Option<String>,
+    #[command(flatten)]
+    pub budget: BudgetFlag,
     #[command(flatten)]
     pub seed: SeedFlag,
     #[command(flatten)]
@@ -121,7 +122,8 @@ impl TunePlan {
         let TuneFlags { runtime, objective, budget, .. } = flags;
         let mut mistakes = Gathered::default();
         let objective = read_objective(objective.as_deref(), &mut mistakes);
-        let time = read_time("--budget", budget.as_deref(), DEFAULT_MAX_TIME, Duration::from_secs(1), &mut mistakes);
+        let time =
+            read_time("--budget", budget.budget.as_deref(), DEFAULT_MAX_TIME, Duration::from_secs(1), &mut mistakes);
         let place = format!("runtime {runtime}");
         if find(runtime, catalogue.runtimes()).is_ok_and(|found| found.tunables().is_empty()) {
             mistakes.add(&place, "has no settings to search", "see stampede show runtime");

@@ -5,6 +5,7 @@
 //! place, so files, sockets and logs are the same inside and outside. The software comes from an image of a distribution with
 //! packages of it; or the container is of an image that serves by itself, which is run as it is. The load goes to the container's own address, past the engine's proxy.
 
+mod context;
 pub(crate) mod engine;
 mod image;
 mod inside;
@@ -17,32 +18,34 @@ mod question;
 mod running;
 mod sandbox;
 mod sockets;
+mod software;
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::geteuid;
 use stampede_core::{
-    App, Availability, Container, Deployment, Finding, Found, Fut, ImageSource, Install, Limits, Program, Requirement,
-    Terms, with_causes,
+    App, Availability, Container, Deployment, ExtensionMeans, Finding, Found, Fut, ImageSource, Install, Limits,
+    MakersImage, Program, Requirement, Terms, with_causes,
 };
 use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
 pub use self::engine::DockerError;
 use self::engine::Engine;
-pub use self::image::remove_images;
+pub use self::image::{RemovedImages, remove_images};
 use self::maker::Contained;
 use self::own_container::OwnRunning;
-use self::own_image::Traits;
+use self::own_image::{Lacking, Traits};
 use self::preparation::Preparation;
 pub use self::question::answer;
-use self::question::{Place, Question, packages, place};
+use self::question::{Place, Question, place};
 use self::running::{DockerRunning, Prepared};
 use self::sandbox::{Order, OwnProcess, Purpose, Sandbox, Shown};
+use self::software::SoftwareImage;
+pub use self::software::{Need, SoftwareSource};
 use crate::detect::debian::InstalledPackage;
 use crate::detect::detect;
 use crate::layout::Built;
@@ -62,6 +65,9 @@ const FIRST_PORT: u16 = 20_000;
 /// Where Stampede's own program is in a container that is looked around in.
 const PROGRAM: &str = "/stampede";
 
+/// What to do without the image of a runtime's makers.
+const ON_DEBIAN: &str = "use packages of a distribution: --base-image debian:bookworm";
+
 /// How long a look around may take: builds of PHP are run and asked.
 const LOOK_TIME: Duration = Duration::from_secs(120);
 
@@ -76,8 +82,8 @@ pub struct DockerConfig {
     pub server_cpus: Vec<u32>,
     /// How long a unit may take until something listens on its address.
     pub ready_timeout: Duration,
-    /// The image that software is installed in; none where all deployments are of images that serve by themselves.
-    pub base_image: Option<String>,
+    /// Where the runtimes come from.
+    pub software: SoftwareSource,
     /// Whether nothing is fetched or installed: what is missing is an error that lists it.
     pub offline: bool,
     /// Program and arguments that call [`crate::warden::run`].
@@ -99,7 +105,7 @@ pub struct DockerPlatform {
     config: Arc<DockerConfig>,
     vantage: Arc<dyn Vantage>,
     engine: Engine,
-    image: Mutex<Image>,
+    software: Mutex<Vec<SoftwareImage>>,
     /// What was found of images that serve by themselves.
     own_images: Mutex<Vec<(ImageSource, Availability)>>,
     /// The ports on which containers that serve by themselves answer, as they are run.
@@ -109,13 +115,6 @@ pub struct DockerPlatform {
     cleaned: CleanReport,
     /// What stands in the way of measuring, as the engine says.
     findings: Vec<Finding>,
-}
-
-/// The image that runs, and what is known of it.
-#[derive(Debug)]
-struct Image {
-    name: String,
-    answers: Vec<(Question, Availability)>,
 }
 
 impl DockerPlatform {
@@ -136,16 +135,17 @@ impl DockerPlatform {
             Ok(cleaned) => cleaned?,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         };
-        if let Some(image) = config.base_image.as_ref().filter(|_| !config.offline) {
+        if let SoftwareSource::Upon(image) = &config.software
+            && !config.offline
+        {
             image::base(&engine, image, config.tell).await?;
         }
-        let image = Image { name: config.base_image.clone().unwrap_or_default(), answers: Vec::new() };
         let findings = (info.swap_limit == Some(false)).then(no_swap_limit).into_iter().collect();
         Ok(Self {
             config: Arc::new(config),
             vantage,
             engine,
-            image: Mutex::new(image),
+            software: Mutex::default(),
             own_images: Mutex::default(),
             ports: Mutex::default(),
             preparations: Mutex::default(),
@@ -159,59 +159,18 @@ impl DockerPlatform {
         &self.cleaned
     }
 
-    /// Sees that the image has all of these requirements that the distribution has: one image for all runtimes, so that they
-    /// share one build of PHP.
-    ///
-    /// # Errors
-    ///
-    /// When packages cannot be installed, or what is in the image cannot be told.
-    pub async fn provide(&self, needs: &[Requirement]) -> Result<(), DockerError> {
-        if self.config.offline {
-            self.must_have(needs).await?;
-        }
-        for need in needs {
-            if let Requirement::Image { key: _, source } = need {
-                self.own_image(source).await;
-            }
-        }
-        let Some(base_image) = &self.config.base_image else { return Ok(()) };
-        let questions: Vec<Question> = needs
-            .iter()
-            .filter_map(|need| match place(need, &self.sources()) {
-                Place::Container(question) => Some(question),
-                Place::Here | Place::Nowhere(_) | Place::Engine(_) => None,
-            })
-            .collect();
-        let mut name = self.known().name.clone();
-        // Whether the distribution has them or not.
-        let mut asked = BTreeSet::new();
-        loop {
-            let answers = self.look(&name, &questions).await?;
-            // What an answer lacks shows only when what it was told before is there: an extension after its PHP.
-            let lacking: BTreeSet<String> = answers.iter().flat_map(packages).map(str::to_owned).collect();
-            let lacking: BTreeSet<String> = lacking.difference(&asked).cloned().collect();
-            if lacking.is_empty() {
-                let answers = questions.into_iter().zip(answers).collect();
-                *self.known() = Image { name, answers };
-                return Ok(());
-            }
-            let tell = |packages: &BTreeSet<String>| {
-                let packages = packages.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-                (self.config.tell)(&format!("installing {packages} in {base_image} (kept for the next time)"));
-            };
-            name = image::install(&self.engine, &name, &lacking, self.config.offline, tell).await?;
-            asked.extend(lacking);
-        }
-    }
-
     /// Sees that the engine has every image: one that is built from a folder is made of what is there.
-    async fn must_have(&self, needs: &[Requirement]) -> Result<(), DockerError> {
-        let own = needs.iter().filter_map(|need| match need {
+    async fn must_have(&self, needs: &[Need]) -> Result<(), DockerError> {
+        let own = needs.iter().filter_map(|(_, need)| match need {
             Requirement::Image { key: _, source: ImageSource::Named(name) } => Some(name),
             _ => None,
         });
-        let mut lacking = Vec::new();
-        for image in self.config.base_image.iter().chain(own) {
+        let mut lacking = self.lacking(needs).await?;
+        let base = match &self.config.software {
+            SoftwareSource::Upon(base) => Some(base),
+            SoftwareSource::Nowhere | SoftwareSource::Makers { .. } => None,
+        };
+        for image in base.into_iter().chain(own) {
             if image::inspect(&self.engine, image).await?.is_none() && !lacking.contains(image) {
                 lacking.push(image.clone());
             }
@@ -240,7 +199,7 @@ impl DockerPlatform {
     /// When what is in the image cannot be told.
     pub async fn packages_of(&self, files: &[PathBuf]) -> Result<Vec<InstalledPackage>, DockerError> {
         let questions: Vec<Question> = files.iter().cloned().map(question::package_of).collect();
-        let image = self.known().name.clone();
+        let image = self.software_of(None).map_err(DockerError::Prepare)?;
         let answers = self.look(&image, &questions).await?;
         let package = |answer| match answer {
             Availability::Found(Found { path, version, php: _ }) => {
@@ -258,8 +217,23 @@ impl DockerPlatform {
         self.config.sources.iter().cloned().chain(prepared).collect()
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Image> {
-        self.image.lock().unwrap_or_else(PoisonError::into_inner)
+    fn software(&self) -> MutexGuard<'_, Vec<SoftwareImage>> {
+        self.software.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The image in which deployments of this makers' image run, or why there is none.
+    fn software_of(&self, image: Option<&MakersImage>) -> Result<String, String> {
+        let software = self.software();
+        let known = software.iter().find(|known| known.serves(image)).ok_or("there is no image for it")?;
+        known.name.clone().map_err(|lacking| format!("the image {}, {}", known.record, lacking.problem))
+    }
+
+    /// The Dockerfile by which the image of deployments of this makers' image was made upon it.
+    pub fn dockerfile_of(&self, image: &MakersImage) -> Option<String> {
+        let is_of_makers = matches!(self.config.software, SoftwareSource::Makers { .. });
+        let software = self.software();
+        let known = software.iter().find(|known| known.serves(Some(image))).filter(|_| is_of_makers)?;
+        (image.recipe.extensions != ExtensionMeans::Packages).then(|| known.dockerfile.clone())
     }
 
     /// Looks around in an image.
@@ -346,7 +320,7 @@ impl DockerPlatform {
         let config = &self.config;
         let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
         let user = user::for_units().map_err(|error| failed(&error))?;
-        let image = self.known().name.clone();
+        let image = self.software_of(deployment.image.as_ref()).map_err(LaunchError::Prepare)?;
         let maker = Contained { engine: &self.engine, state_dir: &config.state_dir, image: &image, user };
         let built = layout::build(deployment, &config.cache_dir, &config.state_dir, user, &maker).await?;
         let purpose = Purpose::Service(terms.total, config.server_cpus.clone());
@@ -391,11 +365,11 @@ impl Platform for DockerPlatform {
         DOCKER
     }
 
-    fn base_image(&self) -> Option<&str> {
-        self.config.base_image.as_deref()
+    fn image_of(&self, image: Option<&MakersImage>) -> Option<String> {
+        self.software().iter().find(|known| known.serves(image)).map(|known| known.record.clone())
     }
 
-    fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
+    fn detect<'a>(&'a self, need: &'a Requirement, image: Option<&'a MakersImage>) -> Fut<'a, Availability> {
         Box::pin(async move {
             let question = match place(need, &self.sources()) {
                 Place::Here => return detect(need).await,
@@ -403,29 +377,39 @@ impl Platform for DockerPlatform {
                 Place::Engine(source) => return self.own_image(source).await,
                 Place::Container(question) => question,
             };
-            let known =
-                self.known().answers.iter().find(|(known, _)| *known == question).map(|(_, answer)| answer.clone());
-            let answer = match known {
-                Some(answer) => answer,
-                None => {
-                    let image = self.known().name.clone();
-                    match self.look(&image, std::slice::from_ref(&question)).await {
-                        Ok(answers) => match answers.into_iter().next() {
-                            Some(answer) => answer,
-                            None => return missing("an answer from the image".to_owned(), String::new()),
-                        },
-                        Err(error) => return missing(with_causes(&error), "use another --base-image".to_owned()),
-                    }
+            let known = self.software().iter().find(|known| known.serves(image)).cloned();
+            let Some(SoftwareImage { name, record, answers, .. }) = known else {
+                return missing("an image".to_owned(), ON_DEBIAN.to_owned());
+            };
+            let name = match name {
+                Ok(name) => name,
+                Err(Lacking { problem, fix }) => {
+                    let fix = if fix.is_empty() { ON_DEBIAN.to_owned() } else { format!("{fix}; or {ON_DEBIAN}") };
+                    return missing(format!("the image {record}, {problem}"), fix);
                 }
             };
+            let known = answers.into_iter().find(|(known, _)| *known == question).map(|(_, answer)| answer);
+            let answer = match known {
+                Some(answer) => answer,
+                None => match self.look(&name, std::slice::from_ref(&question)).await {
+                    Ok(answers) => match answers.into_iter().next() {
+                        Some(answer) => answer,
+                        None => return missing("an answer from the image".to_owned(), String::new()),
+                    },
+                    Err(error) => return missing(with_causes(&error), "use another --base-image".to_owned()),
+                },
+            };
             match answer {
-                Availability::Missing { what, install: _ } => {
-                    let base = self.config.base_image.as_deref().unwrap_or_default();
-                    missing(
-                        format!("{what}, which no package of {base} gives"),
+                Availability::Missing { what, install } => match &self.config.software {
+                    SoftwareSource::Makers { .. } => {
+                        let image = record.split_once('@').map_or(record.as_str(), |(image, _)| image);
+                        missing(format!("{what}, which {image} does not have and its recipe did not add"), install.page)
+                    }
+                    SoftwareSource::Nowhere | SoftwareSource::Upon(_) => missing(
+                        format!("{what}, which no package of {record} gives"),
                         "use another --base-image, or --platform local".to_owned(),
-                    )
-                }
+                    ),
+                },
                 found => found,
             }
         })
@@ -447,7 +431,7 @@ impl Platform for DockerPlatform {
             if app.prepare.is_empty() {
                 return Ok(app_copy::prepared(app.source.clone(), remarks));
             }
-            let image = self.known().name.clone();
+            let image = self.software_of(None).map_err(PrepareError::Copy)?;
             let preparation = preparation::prepare(&self.engine, &self.config.state_dir, image, app).await?;
             let folder = preparation.folder.app();
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);

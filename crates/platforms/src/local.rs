@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use stampede_cgroup::Hierarchy;
-use stampede_core::{App, Availability, Deployment, Finding, Fut, Limits, Requirement, Terms, with_causes};
+use stampede_core::{
+    App, Availability, Deployment, Finding, Fut, Limits, MakersImage, Requirement, Terms, with_causes,
+};
 use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
 use self::message::Order;
@@ -89,7 +91,7 @@ impl Platform for LocalPlatform {
         "local"
     }
 
-    fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
+    fn detect<'a>(&'a self, need: &'a Requirement, _image: Option<&'a MakersImage>) -> Fut<'a, Availability> {
         Box::pin(detect(need))
     }
 

@@ -28,7 +28,7 @@ fn detect(need: &Requirement) -> Availability {
     );
     let platform = platform.unwrap_or_else(|error| panic!("{error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.unwrap_or_else(|error| panic!("{error}")).block_on(platform.detect(need))
+    runtime.unwrap_or_else(|error| panic!("{error}")).block_on(platform.detect(need, None))
 }
 
 fn php(sapi: PhpSapi, extensions: &[&str]) -> Requirement {

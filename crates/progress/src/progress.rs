@@ -112,11 +112,11 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
                 self.aside = None;
                 return;
             }
-            Event::YardStickStarted { block } => self.begin(Some(format!("round {block}  yard-stick"))),
+            Event::YardStickStarted { block } => self.begin(Some(format!("round {block}  reference server"))),
             Event::YardStickEnded(YardStickReading { block, outcome, .. }) => {
                 self.aside = None;
                 if let Outcome::Failed(reason) = outcome {
-                    self.tell_line(&format!("round {block}  yard-stick  failed: {}", first_line(reason)));
+                    self.tell_line(&format!("round {block}  reference server  failed: {}", first_line(reason)));
                 }
                 return;
             }
@@ -285,7 +285,7 @@ impl<S: Screen> stampede_conduct::Progress for StudyProgress<'_, S> {
         for finding in stampede_analysis::findings(study, case, trials) {
             let is_new = finding.severity > Severity::Info && self.found.insert((case.clone(), finding.id));
             if is_new && self.told.insert(finding.text.clone()) {
-                let text = printable(&format!("found so far of {case}: {}", finding.text));
+                let text = printable(&format!("finding so far for {case}: {}", finding.text));
                 self.tell_line(&paragraph(&text, 2, width));
             }
         }

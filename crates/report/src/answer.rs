@@ -5,6 +5,7 @@ use stampede_core::{StudyKind, are_autoscaled};
 use crate::capacity::{self, CapacityView};
 use crate::ladder::{self, LadderView};
 use crate::replication::{self, ReplicationView};
+use crate::size::{self, SizeView};
 use crate::tune::{self, TuneView};
 use crate::{StudyView, html, json, markdown, scale, terminal};
 
@@ -15,6 +16,8 @@ pub enum ReportAnswer<'a> {
     Study(StudyView<'a>),
     /// A search for settings.
     Tune(&'a TuneView<'a>),
+    /// A search for a size.
+    Size(&'a SizeView<'a>),
     /// Steps, with all studies that were measured for them.
     Ladder(&'a LadderView<'a>, &'a [StudyView<'a>]),
     /// A published experiment, with the studies of its tables.
@@ -28,6 +31,7 @@ impl<'a> ReportAnswer<'a> {
         match self {
             Self::Study(view) => view.with_parts(),
             Self::Tune(view) => view.held.iter().map(|held| held.view).collect(),
+            Self::Size(view) => view.studies.to_vec(),
             Self::Ladder(_, studies) | Self::Replication(_, studies) => studies.to_vec(),
         }
     }
@@ -38,6 +42,7 @@ impl<'a> ReportAnswer<'a> {
         match self {
             Self::Study(view) => of_capacity(view, capacity::json).unwrap_or_else(|| json::render(view)),
             Self::Tune(view) => tune::json(view),
+            Self::Size(view) => size::json(view),
             Self::Ladder(view, _) => ladder::json(view),
             Self::Replication(view, _) => replication::json(view),
         }
@@ -52,6 +57,7 @@ impl<'a> ReportAnswer<'a> {
                 false => markdown::render(view),
             }),
             Self::Tune(view) => tune::markdown(view),
+            Self::Size(view) => size::markdown(view),
             Self::Ladder(view, _) => ladder::markdown(view),
             Self::Replication(view, _) => replication::markdown(view),
         }
@@ -63,6 +69,7 @@ impl<'a> ReportAnswer<'a> {
         match self {
             Self::Study(view) => html::study(view),
             Self::Tune(view) => html::tune(view),
+            Self::Size(view) => html::size(view),
             Self::Ladder(_, studies) => studies.last().map(html::study).unwrap_or_default(),
             Self::Replication(view, studies) => html::replication(view, studies),
         }
@@ -80,6 +87,7 @@ impl<'a> ReportAnswer<'a> {
                 })
             }
             Self::Tune(view) => tune::terminal(view, width, colour),
+            Self::Size(view) => size::terminal(view, width, colour),
             Self::Ladder(view, _) => ladder::terminal(view, width, colour),
             Self::Replication(view, _) => replication::terminal(view, width, colour),
         }

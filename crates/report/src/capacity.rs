@@ -140,7 +140,7 @@ fn reasons(view: &CapacityView<'_>) -> Vec<String> {
 fn method(view: &CapacityView<'_>) -> String {
     let study = view.study.study;
     format!(
-        "Method: random arrivals (Poisson), response times from when a request was due, a deployment started anew for each \
+        "Method: random arrivals (Poisson), response times from when a request was due, fresh servers for each \
          probe; the rate at which a term reaches its limit is that of a line through the logarithms of the shares beyond it, its \
          interval is one of 95 % within these probes, which in simulated searches held the true rate in 81 to 97 of 100 \
          (docs/bench-capacity.md). Study {}, seed {}.",

@@ -73,7 +73,7 @@ fn method(view: &StudyView<'_>) -> String {
         Some(share) if pairs > 1 => {
             format!("; one pair by itself would show a difference of {} 9 times of 10", percent(share))
         }
-        Some(share) => format!("; a difference of {} would be found 9 times of 10", percent(share)),
+        Some(share) => format!("; 9 of 10 such studies would find a difference of {}", percent(share)),
         None => String::new(),
     };
     let turns = TurnScatter::of(view.study, view.trials).map(|turns| scatter(&turns)).unwrap_or_default();
@@ -206,7 +206,9 @@ pub(crate) fn other_php(view: &StudyView<'_>, verdict: &Verdict) -> String {
     let build =
         |id: &CaseId| view.study.cases.iter().find(|case| case.id == *id)?.php.as_ref().map(ToString::to_string);
     match (build(&verdict.a), build(&verdict.b)) {
-        (Some(a), Some(b)) if a != b => format!("; PHP {a} against {b}, so not the runtime alone"),
+        (Some(a), Some(b)) if a != b => {
+            format!("; they run PHP {a} and {b}, so the runtime is not the only difference")
+        }
         _ => String::new(),
     }
 }

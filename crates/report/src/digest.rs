@@ -343,7 +343,7 @@ fn answers(view: &StudyView<'_>) -> Vec<String> {
         lines.push(format!("{exchange}: {}", sizes.collect::<Vec<_>>().join("; ")));
     }
     if !same.is_empty() {
-        lines.push(format!("the same from all: {}", same.join(", ")));
+        lines.push(format!("equal for all: {}", same.join(", ")));
     }
     lines
 }

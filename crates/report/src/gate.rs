@@ -211,7 +211,7 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
                 None => ("the data do not say".to_owned(), "studies with more rounds"),
             };
             let by_cpu = view.changes.iter().filter_map(by_cpu_time).collect::<String>();
-            let verdict = if view.strict { "it does not pass (--strict)" } else { "it is let pass" };
+            let verdict = if view.strict { "it does not pass (--strict)" } else { "it passes" };
             format!(
                 "Undecided: {reason} whether {head} is more than {threshold} worse than {base}: {}; {verdict}. \
                  {by_cpu}Try {remedy}.",
@@ -255,7 +255,7 @@ pub(crate) fn rows(view: &GateView<'_>) -> Vec<Vec<String>> {
 pub(crate) fn methods(view: &GateView<'_>) -> Vec<&'static str> {
     let any = |paired| view.changes.iter().any(|change| change.paired == paired);
     [
-        (true, "Both sides were measured by turns in the same blocks, each trial in a deployment started anew."),
+        (true, "Both sides were measured alternately in the same rounds, each trial on fresh servers."),
         (
             false,
             "The two studies were measured at different times: whatever else differed between those counts as the change. \
@@ -395,8 +395,8 @@ mod tests {
              head: requests per second 931 after 1,012 before, 0.920 times (0.902 to 0.938, 9\n  \
              blocks that scatter by 3.1 %), within this machine's noise floor of 12 %\n\
              Undecided: this machine's noise floor of 12 % leaves open whether my_<branch> is\n  \
-             more than 5 % worse than main: requests per second of head; it is let pass.\n  \
-             Try a larger --threshold, or a calibration on a quieter machine.\n"
+             more than 5 % worse than main: requests per second of head; it passes. Try a\n  \
+             larger --threshold, or a calibration on a quieter machine.\n"
         );
         assert!(annotations(&view).contains("noise floor of 12 %25"));
     }

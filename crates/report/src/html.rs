@@ -31,6 +31,7 @@ use crate::format::Format;
 use crate::gate::{self, GateView};
 use crate::page::{self, Block, Page};
 use crate::replication::{self, ReplicationView};
+use crate::size::{self, SizeView};
 use crate::tune::{self, TuneView};
 use crate::{StudyView, scale, why};
 
@@ -316,6 +317,18 @@ pub fn tune(view: &TuneView<'_>) -> String {
     let lead = Some(tune::conclusion(view).join(" "));
     let studies: Vec<StudyView<'_>> = view.held.iter().map(|held| held.view).collect();
     page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, commands: Vec::new() }, &studies)
+}
+
+/// A page about a search for a size: what it found, and the blocks that show that it holds.
+pub fn size(view: &SizeView<'_>) -> String {
+    let Page { answer, blocks } = size::page(view);
+    let head = Head {
+        title: format!("{}, {}", view.workload, view.id),
+        lead: Some(answer.join(" ")),
+        blocks: HeadBlock::all(blocks),
+        commands: Vec::new(),
+    };
+    page(&head, view.studies)
 }
 
 /// A chart of the metric that decides, as a file by itself; none where no trial has it.

@@ -38,6 +38,7 @@ mod sampling_json;
 pub mod scale;
 mod scale_figures;
 mod schema;
+pub mod size;
 mod steps;
 mod study_page;
 pub mod tally;

@@ -7,6 +7,7 @@ use crate::forecast::WireForecast;
 use crate::json::rendered;
 use crate::ladder::WireLadder;
 use crate::load::{WireLoad, WireSecond};
+use crate::size::WireSizing;
 use crate::tune::WireTune;
 
 /// All of them: each has its own value of `schema`. It ends with a line break.
@@ -14,6 +15,7 @@ pub fn schema() -> String {
     let mut generator = SchemaSettings::draft07().for_serialize().into_generator();
     let reports = [
         generator.subschema_for::<WireTune<'_>>(),
+        generator.subschema_for::<WireSizing<'_>>(),
         generator.subschema_for::<WireLadder<'_>>(),
         generator.subschema_for::<WireForecast<'_>>(),
         generator.subschema_for::<WireLoad<'_>>(),
@@ -21,7 +23,7 @@ pub fn schema() -> String {
     ];
     rendered(&json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "What stampede tune, tune --steps, forecast and load write as JSON",
+        "title": "What stampede tune, tune --steps, size, forecast and load write as JSON",
         "oneOf": reports,
         "definitions": generator.take_definitions(true),
     }))

@@ -56,13 +56,13 @@ pub(crate) fn yard_stick(view: &StudyView<'_>) -> Option<String> {
         without,
     }) = drift(view.yard_stick)
     else {
-        return Some("yard-stick: it could not be measured in any block".to_owned());
+        return Some("reference server: it could not be measured in any block".to_owned());
     };
     let rate = number(median_rps);
     let mut text = match readings {
-        1 => format!("yard-stick: {rate} req/s in its only reading"),
+        1 => format!("reference server: {rate} req/s in its only reading"),
         _ => format!(
-            "yard-stick: {readings} readings, {} to {} times their median of {rate} req/s",
+            "reference server: {readings} readings, {} to {} times their median of {rate} req/s",
             ratio(low),
             ratio(high)
         ),

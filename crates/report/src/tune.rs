@@ -287,7 +287,7 @@ fn against_defaults(view: &TuneView<'_>, held: Option<&Held<'_>>, is_default: bo
         ));
     }
     let (winner, default) = (CaseId::new(WINNER), CaseId::new(DEFAULT));
-    let nothing = || keep("The settings found could not be held against the defaults.".to_owned());
+    let nothing = || keep("The settings found could not be compared with the defaults.".to_owned());
     let Some(held) = held else { return nothing() };
     let missed = |case: &CaseId| missed_by(held, view.slo, case).into_iter().next();
     match (missed(&winner), missed(&default)) {

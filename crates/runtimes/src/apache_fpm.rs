@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Programs, RenderContext,
-    Requirement, Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
+    App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Programs, Recipe,
+    RenderContext, Requirement, Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{apache, fpm, fpm_pool, label, status};
+use crate::{apache, fpm, fpm_pool, label, recipe, status};
 
 const ID: &str = "apache-fpm";
 const MODULE: &str = "mod_proxy_fcgi";
@@ -59,6 +59,10 @@ impl Runtime for ApacheFpm {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::ProcessPerRequest
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::FPM)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Programs, RenderContext, Requirement,
-    Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
+    App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Programs, Recipe, RenderContext,
+    Requirement, Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{apache, framework, front, label, php_build, php_ini, pool, status};
+use crate::{apache, framework, front, label, php_build, php_ini, pool, recipe, status};
 
 const ID: &str = "apache-mod-php";
 const MODULE: &str = "php-apache";
@@ -82,6 +82,10 @@ impl Runtime for ApacheModPhp {
         ProcessModel::ProcessPerRequest
     }
 
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::APACHE)
+    }
+
     fn serves(&self, kind: &AppKind) -> bool {
         kind.index().is_some()
     }
@@ -149,6 +153,7 @@ impl Runtime for ApacheModPhp {
             front: front::id(),
             app: cx.app.source.clone(),
             container: None,
+            image: None,
             preparation: framework::preparation(cx.app, &lookup)?,
             probe: Some(apache::probe(cx, lookup.php(MODULE)?)?),
             units: vec![unit(cx, &lookup)?],

@@ -7,15 +7,15 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Program, Programs, Ready,
-    RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
-    TuningProblem, Unit, UnitId, VersionProbe,
+    Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind,
+    Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::caddy_site::{self, Scripts};
 use crate::lookup::Lookup;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{fpm, fpm_pool, front, label, status};
+use crate::{fpm, fpm_pool, front, label, recipe, status};
 
 const ID: &str = "caddy-fpm";
 const CADDY: &str = "caddy";
@@ -62,6 +62,10 @@ impl Runtime for CaddyFpm {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::ProcessPerRequest
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::CADDY_FPM)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {

@@ -243,6 +243,7 @@ pub(crate) fn deployment(
         front: front::id(),
         app: cx.app.source.clone(),
         container: None,
+        image: None,
         preparation: framework::preparation_by(cx.app, |script| run(&["php-cli", script]))?,
         probe: Some(php_probe::at_address(cx.app, lookup.php(KEY)?, cx.limits)?),
         units: vec![Unit {

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 
 use stampede_core::{
     App, AppKind, BuildStep, Command, CommandReady, DefaultsContext, Deployment, Makes, PlanError, Preparation,
-    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId, Tunable, Tuning,
+    ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Runtime, RuntimeId, Tunable, Tuning,
     TuningProblem, Unit, UnitId,
 };
 
 use crate::front;
 use crate::lookup::Lookup;
+use crate::recipe;
 
 const ID: &str = "custom";
 const RUN: &str = "the command";
@@ -33,6 +34,10 @@ impl Runtime for Custom {
     /// What is least likely to flatter it: nothing is known of the command.
     fn process_model(&self) -> ProcessModel {
         ProcessModel::LongLivedWorkers
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::DISTRIBUTION)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -90,6 +95,7 @@ impl Runtime for Custom {
             front: front::id(),
             app: cx.app.source.clone(),
             container: None,
+            image: None,
             preparation: (!command.replacements.is_empty())
                 .then(|| Preparation { replacements: command.replacements.clone(), ..Preparation::default() }),
             probe: None,

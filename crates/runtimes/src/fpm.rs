@@ -76,6 +76,7 @@ pub(crate) fn behind_with(
         front: front::id(),
         app: cx.app.source.clone(),
         container: None,
+        image: None,
         preparation: framework::preparation(cx.app, lookup)?,
         probe: Some(probe),
         // FPM first: a web server that is asked before it could reach FPM would answer 502.

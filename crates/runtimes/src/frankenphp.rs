@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, RenderContext, Requirement,
-    RunFile, Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
+    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, Recipe, RenderContext,
+    Requirement, RunFile, Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
 };
 
 use crate::bridge::Kept;
@@ -14,7 +14,7 @@ use crate::lookup::Lookup;
 use crate::octane::Octane;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{bridge, label, octane, php_build, status};
+use crate::{bridge, label, octane, php_build, recipe, status};
 
 const ID: &str = "frankenphp";
 
@@ -42,6 +42,10 @@ impl Runtime for FrankenPhp {
     /// That of its workers; in classic mode the application starts afresh for each request.
     fn process_model(&self) -> ProcessModel {
         ProcessModel::LongLivedWorkers
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::FRANKENPHP)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, CaseRole, DefaultsContext, Deployment, PlanError, ProcessModel, Program, Programs, Ready,
+    App, AppKind, CaseRole, DefaultsContext, Deployment, PlanError, ProcessModel, Program, Programs, Ready, Recipe,
     RenderContext, Requirement, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, Tuning, TuningProblem, Unit,
     UnitId,
 };
 
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{front, go, label};
+use crate::{front, go, label, recipe};
 
 const ID: &str = "functions-framework-go";
 const PROGRAM: &str = "function/program";
@@ -48,6 +48,10 @@ impl Runtime for FunctionsFrameworkGo {
 
     fn role(&self) -> CaseRole {
         CaseRole::Reference
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::DISTRIBUTION)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -93,6 +97,7 @@ impl Runtime for FunctionsFrameworkGo {
             front: front::id(),
             app: cx.app.source.clone(),
             container: None,
+            image: None,
             preparation: None,
             probe: None,
             units: vec![Unit {

@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Program, Programs, Ready,
+    App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Program, Programs, Ready, Recipe,
     RenderContext, Requirement, Runtime, RuntimeId, Stop, StopSignal, Tunable, Tuning, TuningProblem, Unit, UnitId,
 };
 
 use crate::lookup::Lookup;
 use crate::php_cli_server::{TUNABLES, WORKERS};
-use crate::{bridge, front, label, php_build, php_ini, php_probe};
+use crate::{bridge, front, label, php_build, php_ini, php_probe, recipe};
 
 const ID: &str = "functions-framework-php";
 const PHP: &str = "php";
@@ -31,6 +31,10 @@ impl Runtime for FunctionsFrameworkPhp {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::ProcessPerRequest
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::CLI)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -85,6 +89,7 @@ impl Runtime for FunctionsFrameworkPhp {
             front: front::id(),
             app: cx.app.source.clone(),
             container: None,
+            image: None,
             preparation: php_probe::saved_before(cx.app, &lookup, None)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
             units: vec![Unit {

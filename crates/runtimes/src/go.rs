@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use stampede_core::{
     App, AppKind, BuildStep, CaseRole, DefaultsContext, Deployment, Install, Makes, PlanError, ProcessModel, Program,
-    Programs, Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable,
+    Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable,
     TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
-use crate::{front, label};
+use crate::{front, label, recipe};
 
 const ID: &str = "go";
 pub(crate) const GO: &str = "go";
@@ -44,6 +44,10 @@ impl Runtime for Go {
 
     fn role(&self) -> CaseRole {
         CaseRole::Reference
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::DISTRIBUTION)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -83,6 +87,7 @@ impl Runtime for Go {
             front: front::id(),
             app: cx.app.source.clone(),
             container: None,
+            image: None,
             preparation: None,
             probe: None,
             units: vec![Unit {

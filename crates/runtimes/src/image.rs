@@ -110,6 +110,7 @@ impl Runtime for Image {
                 // The engine sends the image's own signal.
                 stop: Stop { signal: StopSignal::Term, grace: GRACE },
             }],
+            image: None,
             container: Some(Container {
                 image,
                 id: found.version.clone(),

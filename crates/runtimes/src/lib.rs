@@ -37,6 +37,7 @@ mod php_ini;
 mod php_probe;
 mod pool;
 mod postgres;
+mod recipe;
 mod replica;
 mod roadrunner;
 mod service;

@@ -126,7 +126,7 @@ fn data_folder([install, server, client]: [&Found; 3], init: Option<&InitScript>
     let mut files = Vec::new();
     let program = match init {
         None => program(install, &[&["--no-defaults", "--datadir=@{output}"], &options[..]].concat(), &env),
-        Some(InitScript { name, sql }) => {
+        Some(InitScript { name, sql, changes: _ }) => {
             files.push(RunFile { path: PathBuf::from(name), text: sql.clone() });
             init_program(INIT, [install, server, client], name, &options, &env)
         }

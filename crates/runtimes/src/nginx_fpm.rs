@@ -6,15 +6,15 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Program, Programs, Ready,
-    RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
-    TuningProblem, Unit, UnitId, VersionProbe,
+    Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind,
+    Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
 use crate::supervisord::{self, SUPERVISORD};
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{fpm, fpm_pool, front, label, media_types, status};
+use crate::{fpm, fpm_pool, front, label, media_types, recipe, status};
 
 const ID: &str = "nginx-fpm";
 const NGINX: &str = "nginx";
@@ -130,6 +130,10 @@ impl Runtime for NginxFpm {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::ProcessPerRequest
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::FPM)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {

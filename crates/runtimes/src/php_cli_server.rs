@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use stampede_core::{
     Address, AddressId, AddressKind, App, AppKind, CaseRole, DefaultsContext, Deployment, PhpSapi, PlanError,
-    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop,
-    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+    ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId,
+    Stop, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
 };
 
 use crate::lookup::Lookup;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{framework, label, php_build, php_ini, php_probe, pool};
+use crate::{framework, label, php_build, php_ini, php_probe, pool, recipe};
 
 const ID: &str = "php-cli-server";
 const PHP: &str = "php";
@@ -51,6 +51,10 @@ impl Runtime for PhpCliServer {
 
     fn role(&self) -> CaseRole {
         CaseRole::NotForProduction
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::CLI)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -91,6 +95,7 @@ impl Runtime for PhpCliServer {
             front: AddressId::new("front"),
             app: cx.app.source.clone(),
             container: None,
+            image: None,
             preparation: php_probe::saved_before(cx.app, &lookup, framework::preparation(cx.app, &lookup)?)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],

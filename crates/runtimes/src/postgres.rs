@@ -135,7 +135,7 @@ fn cluster([initdb, postgres, psql]: [&Found; 3], init: Option<&InitScript>) -> 
     let mut files = vec![RunFile { path: PathBuf::from("password"), text: format!("{PASSWORD}\n") }];
     let program = match init {
         None => program(initdb, &[&["--pgdata=@{output}"], &options[..]].concat(), &env),
-        Some(InitScript { name, sql }) => {
+        Some(InitScript { name, sql, changes: _ }) => {
             files.push(RunFile { path: PathBuf::from(name), text: sql.clone() });
             init_program(INIT, [initdb, postgres, psql], name, &options, &env)
         }

@@ -135,6 +135,7 @@ mod tests {
             front: AddressId::new("front"),
             app: "app".into(),
             container: None,
+            image: None,
             preparation: None,
             probe: None,
             units: vec![Unit {

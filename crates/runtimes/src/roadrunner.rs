@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready,
+    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready, Recipe,
     RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
     TuningProblem, Unit, UnitId, VersionProbe,
 };
@@ -16,7 +16,7 @@ use crate::lookup::Lookup;
 use crate::octane::Octane;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{bridge, framework, front, go, label, media_types, octane, php_ini, php_probe, pool, status};
+use crate::{bridge, framework, front, go, label, media_types, octane, php_ini, php_probe, pool, recipe, status};
 
 const ID: &str = "roadrunner";
 const RR: &str = "rr";
@@ -123,6 +123,10 @@ impl Runtime for RoadRunner {
         ProcessModel::LongLivedWorkers
     }
 
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::ROADRUNNER)
+    }
+
     fn serves(&self, kind: &AppKind) -> bool {
         bridge::keeps(kind) || octane::drives(kind)
     }
@@ -180,6 +184,7 @@ impl Runtime for RoadRunner {
             front: front::id(),
             app: cx.app.source.clone(),
             container: None,
+            image: None,
             preparation: framework::preparation(cx.app, &lookup)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready,
+    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready, Recipe,
     RenderContext, Requirement, Role, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
     TuningProblem, Unit, UnitId,
 };
@@ -15,7 +15,7 @@ use crate::lookup::Lookup;
 use crate::octane::Octane;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{bridge, framework, front, label, octane, php_ini, php_probe, pool, status};
+use crate::{bridge, framework, front, label, octane, php_ini, php_probe, pool, recipe, status};
 
 const ID: &str = "swoole";
 
@@ -127,6 +127,10 @@ impl Runtime for Swoole {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::LongLivedWorkers
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::SWOOLE)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -247,6 +251,7 @@ impl Runtime for Swoole {
             front: front::id(),
             app: cx.app.source.clone(),
             container: None,
+            image: None,
             preparation: framework::preparation(cx.app, &lookup)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],

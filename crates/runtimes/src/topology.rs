@@ -84,8 +84,16 @@ impl Composer for Topologies {
             }
         }
         let Building { topology: _, addresses, units, parts } = built;
-        let deployment =
-            Deployment { addresses, front: front::id(), app: one.app, container: None, preparation, probe, units };
+        let deployment = Deployment {
+            addresses,
+            front: front::id(),
+            app: one.app,
+            container: None,
+            image: one.image,
+            preparation,
+            probe,
+            units,
+        };
         Ok(Composed { deployment, parts, replicas })
     }
 

@@ -18,14 +18,14 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, Install, PhpSapi, PlanError,
-    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop,
-    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId,
+    Stop, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{bridge, framework, front, label, media_types, php_build, php_ini, php_probe, pool, status};
+use crate::{bridge, framework, front, label, media_types, php_build, php_ini, php_probe, pool, recipe, status};
 
 const ID: &str = "uwsgi-php";
 const UWSGI: &str = "uwsgi";
@@ -97,6 +97,10 @@ impl Runtime for UwsgiPhp {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::ProcessPerRequest
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::DISTRIBUTION)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -186,6 +190,7 @@ impl Runtime for UwsgiPhp {
             front: front::id(),
             app: cx.app.source.clone(),
             container: None,
+            image: None,
             preparation: php_probe::saved_before(cx.app, &lookup, framework::preparation(cx.app, &lookup)?)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, PlanError, ProcessModel, Programs, RenderContext, Requirement, RunFile,
-    Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
+    App, AppKind, DefaultsContext, Deployment, PlanError, ProcessModel, Programs, Recipe, RenderContext, Requirement,
+    RunFile, Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
 };
 
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{bridge, workerman};
+use crate::{bridge, recipe, workerman};
 
 const ID: &str = "webman";
 const PACKAGE: &str = "workerman/webman-framework";
@@ -38,6 +38,10 @@ impl Runtime for Webman {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::LongLivedWorkers
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::CLI)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, PhpBuild, PlanError, ProcessModel, Programs, Ready, RenderContext,
-    Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning, TuningProblem,
-    Unit, UnitId,
+    App, AppKind, DefaultsContext, Deployment, PhpBuild, PlanError, ProcessModel, Programs, Ready, Recipe,
+    RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
+    TuningProblem, Unit, UnitId,
 };
 
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{bridge, framework, front, label, php_ini, php_probe, pool};
+use crate::{bridge, framework, front, label, php_ini, php_probe, pool, recipe};
 
 const ID: &str = "workerman";
 pub(crate) const PACKAGE: &str = "workerman/workerman";
@@ -85,6 +85,10 @@ impl Runtime for Workerman {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::LongLivedWorkers
+    }
+
+    fn recipe(&self) -> Option<&'static Recipe> {
+        Some(&recipe::CLI)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -184,6 +188,7 @@ pub(crate) fn deployment(
         front: front::id(),
         app: cx.app.source.clone(),
         container: None,
+        image: None,
         preparation: framework::preparation(cx.app, lookup)?,
         probe: Some(php_probe::saved(cx.app, build, cx.limits)?),
         units: vec![Unit {

@@ -31,6 +31,7 @@ pub fn yard_stick(program: &Path, version: &str, args: &[&str], app: &Path) -> D
         front: front::id(),
         app: app.to_owned(),
         container: None,
+        image: None,
         preparation: None,
         probe: None,
         units: vec![Unit {

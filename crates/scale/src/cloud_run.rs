@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use stampede_core::Bytes;
+use stampede_core::{Bytes, Cpus};
 
 use crate::{CpuAllocation, Service, ServiceProblem, Time};
 
@@ -57,6 +57,14 @@ impl Default for CloudRunParameters {
             single_below_millis: 1000,
         }
     }
+}
+
+/// The smallest instance that is no smaller and takes several requests at once: of 1 CPU or more.
+pub(crate) fn instance_for(cpus: Cpus, memory: Bytes) -> Option<(Cpus, Bytes)> {
+    let whole = MEMORY.iter().filter(|(millis, ..)| *millis >= 1000 && *millis >= cpus.millis());
+    let mut fitting = whole.filter(|(.., most)| Bytes::from_mib(*most) >= memory);
+    let (millis, least, _) = fitting.next()?;
+    Some((Cpus::from_millis(*millis), memory.max(Bytes::from_mib(*least))))
 }
 
 impl CloudRunParameters {

@@ -4,6 +4,7 @@
 //! - [`Knative`] and [`CloudRun`]: how many instances are wanted. Their constants are in [`KnativeParameters`] and
 //!   [`CloudRunParameters`], each with its source.
 //! - [`Price`], [`Usage`] and [`Bill`]: what it costs. The [table of prices](PRICES) is in `prices.rs`.
+//! - [`Tariff`]: what a month of a size costs that runs all the time. The [table of tariffs](tariffs()) is in `tariff_table.rs`.
 
 mod average;
 mod billing;
@@ -16,6 +17,8 @@ mod prices;
 mod queue;
 mod scaling;
 mod service;
+mod tariff;
+mod tariff_table;
 mod time;
 
 pub use billing::{Basis, Bill, FreeTier, Price, Usage};
@@ -27,4 +30,6 @@ pub use prices::{PRICES, price};
 pub use queue::{QueueLimits, Rejection};
 pub use scaling::Scaling;
 pub use service::{CpuAllocation, Service, ServiceProblem};
+pub use tariff::{MachineOffer, MonthPrice, PriceBound, SteadySize, Tariff, TariffRates};
+pub use tariff_table::{tariff, tariffs};
 pub use time::Time;

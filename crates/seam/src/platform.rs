@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stampede_core::{
-    AddressId, App, Autoloader, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, MeterSource,
-    PartMeters, Program, Requirement, Terms, UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace,
+    AddressId, App, Autoloader, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, MakersImage,
+    MeterSource, PartMeters, Program, Requirement, Terms, UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop,
+    UnknownPlace,
 };
 use thiserror::Error;
 
@@ -22,13 +23,14 @@ pub trait Platform: Send + Sync {
     /// From where what it launches is seen.
     fn vantage(&self) -> &Arc<dyn Vantage>;
 
-    /// The image that deployments' software is installed in, where they run in containers.
-    fn base_image(&self) -> Option<&str> {
+    /// The image in which a deployment of this makers' image runs, for records, where deployments run in containers.
+    fn image_of(&self, _image: Option<&MakersImage>) -> Option<String> {
         None
     }
 
-    /// Whether a requirement is met here, with the version found or what to install.
-    fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability>;
+    /// Whether a requirement is met here, with the version found or what to install: in the image of its makers, where a platform
+    /// of containers runs that.
+    fn detect<'a>(&'a self, need: &'a Requirement, image: Option<&'a MakersImage>) -> Fut<'a, Availability>;
 
     /// What stands in the way of these limits here; findings of severity `Error` make trials invalid.
     fn preflight<'a>(&'a self, limits: &'a Limits) -> Fut<'a, Vec<Finding>>;

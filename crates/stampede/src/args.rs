@@ -8,8 +8,8 @@ use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser, Subcommand, ValueEn
 use clap_complete::Shell;
 use stampede_conduct::{Bench, Host};
 use stampede_plan::{
-    AtFlag, CapacityFlags, CompareFlags, HostFlag, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags,
-    TuneFlags,
+    AtFlag, CapacityFlags, CompareFlags, DatabaseFlags, HostFlag, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags,
+    RuntimeFlags, SizeFlags, TuneFlags,
 };
 use stampede_report::{FORMATS, Format};
 
@@ -21,6 +21,7 @@ use crate::gate::args::GateArgs;
 use crate::help::args::HelpArgs;
 use crate::init::args::TrafficArgs;
 use crate::inside::args::InsideArgs;
+use crate::kubernetes::args::{CleanClusterArgs, RoleArgs};
 use crate::load::args::LoadArgs;
 use crate::report::args::ReportArgs;
 use crate::scale::args::ScaleArgs;
@@ -61,27 +62,27 @@ pub(crate) enum Asked {
     /// Compare runtimes on your application, or a workload, under the same total limits
     ///
     /// Serves it on each runtime under the same CPU and memory limits, checks that all give the expected
-    /// answers, drives load, and says which is faster, by how much, and how sure that is.
+    /// answers, drives load, and reports which is faster, by how much, and how sure that is.
     ///
-    /// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Every case is measured once in each
-    /// round, in random order, and started anew each time.
+    /// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Each round measures every case once, in
+    /// random order, on a fresh start of its servers.
     Compare(Box<CompareArgs>),
-    /// Say how many requests a second a runtime can take before its answers are no longer what they must be
+    /// Find how many requests per second a runtime can take before your SLO breaks
     ///
-    /// Measures throughput over the number of connections, then probes rates of random arrivals until the highest that meets
-    /// the objective is known, and confirms it in a longer probe. Each probe is a trial in a deployment started anew.
+    /// Measures throughput for more and more connections, then tries rates of random arrivals until the highest that meets
+    /// the SLO is known, and confirms it in a longer trial. Each trial starts the servers again.
     Capacity(Box<CapacityArgs>),
-    /// Say whether a change made your application slower: exit code 1 if it did
+    /// Check whether a change made your application slower: exit code 1 if it did
     ///
-    /// Measures what was before the change and what came after it by turns, each trial in a deployment started anew, and
-    /// holds the difference against what may pass. Says "undecided" when the data do not tell, and lets that pass
-    /// unless --strict is given.
+    /// Measures the versions before and after the change alternately, each trial on fresh servers, and compares the
+    /// difference with the threshold. The verdict is passed, failed, or undecided if the data do not show either; undecided
+    /// passes unless --strict is given.
     Gate(Box<GateArgs>),
-    /// Say what holds a measured case back, by changing one limit at a time
+    /// Find the bottleneck of a measured case, by changing one limit at a time
     ///
-    /// Takes a case of a stored study, raises each limit that may be what its rate hangs on by half and alone (or lowers it
-    /// by a fifth, where it cannot be raised), and measures all of them and the case as it was in the same rounds. What
-    /// moves the case most, for what was changed, is what holds it back.
+    /// Takes a case of a stored study and tests each limit that may be its bottleneck: CPU, memory, workers. Each is raised by
+    /// half, alone (or lowered by a fifth, if it cannot be raised), and measured beside the unchanged case in the same rounds.
+    /// The bottleneck is the limit whose change moves the case most.
     Why(Box<WhyArgs>),
     /// Show where the time of running PHP processes goes, without an extension
     ///
@@ -90,22 +91,27 @@ pub(crate) enum Asked {
     Inside(InsideArgs),
     /// Find the settings of a runtime that are best under these limits
     ///
-    /// Tries settings within a time, each against the best one so far in the same rounds, and drops what is worse. The winner
-    /// is then measured again against the defaults and what the runtime's documentation has, also under half and 1.2 times
+    /// Tries settings within a budget of time, each against the best so far in the same rounds, and drops the worse. The winner
+    /// is then compared with the defaults and with what the runtime's documentation recommends, also under half and 1.2 times
     /// the load.
     Tune(Box<TuneArgs>),
+    /// Find the cheapest deployment that holds an objective under a load
+    ///
+    /// Tries runtimes under limits of CPU and memory with pools of several sizes, guided by a model of queues, and gives up what
+    /// cannot hold. What seems cheapest is then confirmed in fresh rounds, from dear to cheap, at the load and with headroom.
+    Size(Box<SizeArgs>),
     /// Write a stampede.yaml for your application, with the answers that it gives now
     ///
-    /// Looks at the folder, says what it holds and which runtimes can serve it, starts it on one of them, records what it
-    /// answers with the parts that vary masked, and writes a commented plan beside that: `stampede compare` runs it.
+    /// Looks at the folder, prints what it found and which runtimes can serve it, starts it on one of them, records its
+    /// answers with the parts that vary masked, and writes a commented plan. `stampede compare` runs that plan.
     Init(InitArgs),
     /// Run a published experiment again, and print its tables beside yours
     ///
-    /// Each of its tables is measured as a study, each row as a case; what cannot run here is said with how to get it. Each
+    /// Each of its tables is measured as a study, each row as a case; what cannot run here is listed with how to get it. Each
     /// published difference of more than 20 %, and each of its author's claims, is then confirmed, refuted or undecided.
     /// Without a name, lists the experiments.
     Reproduce(Box<ReproduceArgs>),
-    /// Say how a runtime behaves when its instances are started on demand, on this machine
+    /// Measure a runtime whose instances start and stop on demand, on this machine
     ///
     /// Puts a gateway in front of real instances, each a deployment under limits of its own, and starts and stops them as the
     /// autoscaler of Cloud Run or Knative would while load is driven: instances, queue, cold starts with their parts, requests by
@@ -161,7 +167,7 @@ pub(crate) enum Asked {
     ///
     /// A file that was cut short, altered, or written by a newer Stampede is refused, and nothing that is stored is changed.
     ImportStudy(ImportStudyArgs),
-    /// Say whether this machine can measure, and what to do where it cannot
+    /// Check whether this machine can measure, and print what to do if it cannot
     ///
     /// Looks at limits, processors, what else runs, open files, ports, clock and timers, and at which runtimes are here. Takes
     /// about two seconds and changes nothing.
@@ -169,7 +175,7 @@ pub(crate) enum Asked {
     /// End and remove what a killed Stampede left behind
     ///
     /// Processes, control groups and folders of runs whose Stampede is gone. What a living Stampede uses is not touched.
-    /// The next `stampede compare` does the same.
+    /// The next `stampede compare` does the same. With --platform kubernetes: jobs and pods of loads in a namespace.
     Clean(CleanArgs),
     /// Print the help of a command, or its manual page
     Help(HelpArgs),
@@ -193,6 +199,12 @@ pub(crate) enum Asked {
         /// Go before other programs, where so many agents of this machine have a processor each
         #[arg(long, value_name = "AGENTS")]
         first: Option<usize>,
+    },
+    /// Hold the lease of a load's pods, or wait in one (started by Stampede itself, in a cluster)
+    #[command(name = "__guardian", hide = true)]
+    Guardian {
+        #[command(subcommand)]
+        task: GuardianTask,
     },
     /// Serve the yard-stick (started by Stampede itself)
     #[command(name = "__yard-stick", hide = true)]
@@ -300,13 +312,13 @@ fn in_capacity(arg: Arg) -> Arg {
         "warm_up" => {
             arg.value_name("TIME").help("Load before each window [default: 2s]").help_heading("Study")
         }
-        "max_time" => arg.help("The most time that probes may take [default: 15m, or what long probes need]"),
+        "max_time" => arg.help("Time limit for all probes [default: 15m, or what long probes need]"),
         "seed" => arg.help("Seed of the random arrivals"),
         "ready_timeout" => arg.help(
             "How long the runtime may take to its first answer, and to each one that is checked before the load [default: 30s]",
         ),
         "resume" => {
-            arg.help("Go on with a search that was interrupted, by the same command line [default: the newest]")
+            arg.help("Resume an interrupted search, by the same command line [default: the newest]")
         }
         _ => arg,
     }
@@ -410,12 +422,10 @@ fn in_why(arg: Arg) -> Arg {
         "rounds" => arg
             .help("Rounds, in each of which every change is measured once: auto, or a number [default: auto]")
             .help_heading(MEASURING),
-        "precision" => {
-            arg.help("Below which share a difference does not matter [default: the study's]").help_heading(MEASURING)
-        }
+        "precision" => arg.help("Smallest difference worth reporting [default: the study's]").help_heading(MEASURING),
         "seed" => arg.help("Seed of the order in which changes are measured").help_heading(MEASURING),
         "resume" => arg
-            .help("Go on with one that was interrupted [default: the newest]")
+            .help("Resume an interrupted one [default: the newest]")
             .conflicts_with_all(["case", "study"])
             .help_heading(MEASURING),
         "inside" => arg
@@ -474,9 +484,62 @@ fn in_tune(arg: Arg) -> Arg {
         "seed" => arg.help("Seed of the search").help_heading(SEARCH),
         "resume" => arg
             .value_name("SEARCH")
-            .help("Go on with a search that was interrupted, by the same command line [default: the newest]")
+            .help("Resume an interrupted search, by the same command line [default: the newest]")
             .help_heading(SEARCH),
         "no_wait" => arg.help_heading(SEARCH),
+        _ => arg,
+    }
+}
+
+/// Of what, under which load and objective, at which prices.
+#[derive(Debug, clap::Args)]
+#[command(mut_args(in_size))]
+#[command(after_help = "Examples:\n  \
+        stampede size markdown --load open:poisson:300 --slo 'p99<200ms,errors<0.1%'\n  \
+        stampede size ./my-app --load open:poisson:100 --slo 'p99<300ms' --runtimes nginx-fpm,frankenphp --budget 40m\n  \
+        stampede size markdown --load open:poisson:50 --slo 'p95<100ms' --prices fly-performance --headroom 30%\n  \
+        stampede size markdown --load open:poisson:50 --slo 'p95<100ms' --prices my-prices.yaml\n\n\
+        Exit codes: 0 a size was found; 1 none is shown to hold the objective; 4 the generator was the limit;\n\
+        5 no size served; the others as for compare.")]
+pub(crate) struct SizeArgs {
+    #[command(flatten)]
+    pub(crate) flags: SizeFlags,
+    #[command(flatten)]
+    pub(crate) resume: ResumeArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) bench: BenchArgs,
+}
+
+fn in_size(arg: Arg) -> Arg {
+    const SEARCH: &str = "Search";
+    match arg.get_id().as_str() {
+        "load" => arg.help("Load that it must hold, at one rate: open:poisson:300, random arrivals at 300 a second"),
+        "slo" => arg.help(
+            "What answers must be: a response time from when a request was due (p50, p90, p95, p99, p99.9) and the share of \
+             requests without a right answer, each with what it must be below: p99<200ms,errors<0.1% [default: the plan's]",
+        ),
+        "cpus" => arg.value_name("A,B").help(
+            "Limits of CPU that are searched: 0.25,0.5,1 [default: 0.1 to all but one of this machine's, in steps of about 1.4]",
+        ),
+        "memory" => arg.value_name("A,B").help(
+            "Limits of memory that are searched: 128Mi,256Mi [default: 48Mi to half of this machine's, 2Gi at most]",
+        ),
+        "set" => arg.help("Set a tunable, and do not search it: nginx-fpm.pm.max_children=8 (may be repeated)"),
+        "budget" => arg.help("About how long all may take, confirmations included [default: 40m]"),
+        "duration" => arg.help(
+            "Length of the measuring window of each trial [default: 10s to 60s, so that 20 requests are beyond the percentile]",
+        ),
+        "warm_up" => arg.value_name("TIME").help("Load before each window [default: 2s]"),
+        "seed" => arg.help("Seed of the random arrivals").help_heading(SEARCH),
+        "resume" => arg
+            .value_name("SEARCH")
+            .help("Continue a search that was interrupted, by the same command line [default: the newest]")
+            .help_heading(SEARCH),
+        "no_wait" | "ready_timeout" => arg.help_heading(SEARCH),
         _ => arg,
     }
 }
@@ -499,6 +562,8 @@ pub(crate) struct InitArgs {
     pub(crate) index: IndexFlag,
     #[command(flatten)]
     pub(crate) host: HostFlag,
+    #[command(flatten)]
+    pub(crate) databases: DatabaseFlags,
     #[command(flatten)]
     pub(crate) traffic: TrafficArgs,
     /// Take the place of a plan that is there, and of its answers
@@ -539,7 +604,7 @@ pub(crate) struct MetricArgs {
 /// What is resumed.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ResumeArgs {
-    /// Go on with a study that was interrupted, by the same command line [default: the newest]
+    /// Resume an interrupted study, by the same command line [default: the newest]
     #[arg(long, value_name = "STUDY", help_heading = "Study")]
     pub(crate) resume: Option<Option<String>>,
 }
@@ -668,6 +733,28 @@ pub(crate) enum Shown {
         #[arg(value_enum, default_value = "plan")]
         of: SchemaOf,
     },
+    /// Show the Role that generators in a cluster need, and its binding, as YAML: for `kubectl apply -f -`
+    KubernetesRole(RoleArgs),
+}
+
+/// What a process in a pod of a load does.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum GuardianTask {
+    /// Hold the lease of a load until nobody renews it
+    Hold {
+        /// The load
+        run: String,
+        /// Its length in seconds
+        #[arg(long, value_name = "SECONDS")]
+        lease: u64,
+    },
+    /// Renew the lease of a load for each byte of standard input
+    Renew {
+        /// The load
+        run: String,
+    },
+    /// Wait until agents are no longer needed here
+    Wait,
 }
 
 /// A file with a schema.
@@ -708,6 +795,8 @@ fn in_show_runtime(arg: Arg) -> Arg {
 #[derive(Debug, clap::Args)]
 pub(crate) struct CleanArgs {
     /// Remove also the images that --platform docker has built; the next study builds what it needs
-    #[arg(long)]
+    #[arg(long, conflicts_with = "platform")]
     pub(crate) images: bool,
+    #[command(flatten)]
+    pub(crate) cluster: CleanClusterArgs,
 }

@@ -1,18 +1,31 @@
 //! `stampede clean`: finishes the job of Stampedes that were killed, and removes images that were built.
 
+use stampede_platforms::docker::RemovedImages;
 use stampede_platforms::{CleanReport, docker};
 
 use crate::args::CleanArgs;
 use crate::exit::{Exit, Failure};
-use crate::{Outcome, folders, screen};
+use crate::kubernetes::args::{CleanClusterArgs, CleanedPlatform};
+use crate::{Outcome, folders, kubernetes, screen};
 
 pub(crate) fn run(args: &CleanArgs) -> Outcome {
-    let CleanArgs { images } = args;
+    let CleanArgs { images, cluster: CleanClusterArgs { platform, cluster } } = args;
+    if let Some(CleanedPlatform::Kubernetes) = platform {
+        return kubernetes::clean(cluster);
+    }
+    if cluster.kube_context.is_some() || cluster.namespace.is_some() {
+        return Err(Failure::usage("--kube-context and --namespace belong to a cluster; give --platform kubernetes"));
+    }
     let report = stampede_platforms::clean(&folders::state());
     tell(&report);
-    let removed = if *images { docker::remove_images().map_err(Failure::missing)? } else { Vec::new() };
+    let images = if *images { docker::remove_images().map_err(Failure::missing)? } else { RemovedImages::default() };
+    let RemovedImages { removed, upon } = images;
     for image in &removed {
         screen::note(&format!("removed the image {image}"));
+    }
+    if !upon.is_empty() {
+        let upon = upon.into_iter().collect::<Vec<_>>().join(" ");
+        screen::note(&format!("they were made upon images that stay; to remove those too: docker rmi {upon}"));
     }
     let CleanReport { done, problems, alive } = &report;
     if *alive > 0 {

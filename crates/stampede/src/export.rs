@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use stampede_analysis::deployable;
-use stampede_conduct::Host;
+use stampede_conduct::{Host, preparing};
 use stampede_core::{
     App, AppKind, BuildStep, Candidate, Case, Deployment, Makes, Outcome as TrialOutcome, RenderContext, Requirement,
     Role, Study, with_causes,
 };
 use stampede_export::{BundleOrigin, Measured, Order, Target, label, next};
-use stampede_plan::{CompareFlags, ComparePlan, MachineSize, PlatformChoice, RetrialFlags, RetrialPlan};
+use stampede_plan::{CompareFlags, ComparePlan, MachineSize, PlatformChoice, RetrialFlags, RetrialPlan, RuntimesFlag};
 use stampede_platforms::{BundleFolder, BundleFolderError, DetectedNeeds, LocalPlatform};
 use stampede_seam::{Platform, PreparedApp};
 use stampede_store::StoredStudy;
@@ -64,7 +64,7 @@ fn read(args: &ExportArgs, machine: MachineSize) -> Result<(ComparePlan, Option<
             subject: subject.clone(),
             app: app.clone(),
             php: php.clone(),
-            runtimes: Some(runtime.clone()),
+            runtimes: RuntimesFlag { runtimes: Some(runtime.clone()) },
             deployment: deployment.clone(),
             load: load.clone(),
             ..CompareFlags::default()
@@ -169,8 +169,9 @@ async fn write(export: &Export<'_>, folder: &BundleFolder) -> Result<String, Fai
     // What was measured in containers is made of their image.
     let containers = match &plan.platform {
         PlatformChoice::Local => None,
-        PlatformChoice::Docker { base_image } => {
-            Some(crate::platform::containers(Some(base_image), plan, &[], cpus.clone(), false).await?)
+        PlatformChoice::Docker { software } => {
+            let software = crate::platform::source(software);
+            Some(crate::platform::containers(software, plan, &[], cpus.clone(), false).await?)
         }
     };
     // Kept for the copy in which an application is prepared.
@@ -187,7 +188,7 @@ async fn write(export: &Export<'_>, folder: &BundleFolder) -> Result<String, Fai
             }
         };
         for command in &app.prepare {
-            screen::note(&format!("preparing the application: {}", command.join(" ")));
+            screen::note(&preparing(command));
         }
         let prepared = platform.prepare(app).await;
         let failed = |error| Failure { exit: Exit::TrialFailed, message: with_causes(&error) };
@@ -196,9 +197,12 @@ async fn write(export: &Export<'_>, folder: &BundleFolder) -> Result<String, Fai
         App { source, ..app.clone() }
     };
     let needs = candidate.needs(&app);
+    let makers = candidate.image();
     let found = match &containers {
         None => DetectedNeeds::here(&needs).await,
-        Some(containers) => DetectedNeeds::by(&needs, async |need: &Requirement| containers.detect(need).await).await,
+        Some(containers) => {
+            DetectedNeeds::by(&needs, async |need: &Requirement| containers.detect(need, makers.as_ref()).await).await
+        }
     };
     if !found.missing.is_empty() {
         return Err(Failure::missing(format!("{} {}", candidate.id, found.missing.join("\n  "))));
@@ -206,7 +210,7 @@ async fn write(export: &Export<'_>, folder: &BundleFolder) -> Result<String, Fai
     let version = runtime.version(&found.programs);
     let load = &plan.load.joined_by(&plan.beside);
     let context = RenderContext { app: &app, limits: &plan.limits, load, tuning, programs: &found.programs };
-    let deployment = runtime.deployment(&context).map_err(Failure::missing)?;
+    let deployment = Deployment { image: makers, ..runtime.deployment(&context).map_err(Failure::missing)? };
     if let Some(Measured { study, case, .. }) = measured
         && case.runtime_version != version
     {

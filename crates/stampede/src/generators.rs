@@ -4,7 +4,7 @@ use std::env;
 use std::sync::Arc;
 
 use stampede_core::{Carrier, Load};
-use stampede_generators::Generators;
+use stampede_generators::{CarriedStream, Generators};
 use stampede_load::Backend;
 use stampede_priority::Precedence;
 use stampede_seam::Vantage;
@@ -24,10 +24,11 @@ pub(crate) struct Demand<'a> {
     pub(crate) backend: Backend,
 }
 
-/// The vantage of this process, which has loads driven by these generators where there are some. They go before other programs where
+/// The vantage of this process, which has loads driven by these generators where there are some; `pods` are the streams of those in a cluster. They go before other programs where
 /// this thread does.
 pub(crate) async fn vantage(
     carriers: &[Carrier],
+    pods: Vec<CarriedStream>,
     demand: Demand<'_>,
     quiet: bool,
 ) -> Result<Arc<dyn Vantage>, Failure> {
@@ -38,7 +39,7 @@ pub(crate) async fn vantage(
     }
     let program = env::current_exe().map_err(Failure::missing)?;
     let go_first = Precedence::here().goes_first();
-    let started = Generators::start(here, carriers, &program, purpose, agent::boot(), go_first).await;
+    let started = Generators::start(here, carriers, &program, pods, purpose, agent::boot(), go_first).await;
     let generators = started.map_err(Failure::missing)?;
     if let Some((name, reason)) = generators.io_uring_refused().filter(|_| !quiet) {
         screen::note(&format!("backend epoll: io-uring is refused at generator {name}: {reason}"));

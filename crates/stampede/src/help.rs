@@ -1,6 +1,8 @@
 //! `stampede help`: what a command does, as text or as a manual page.
 
 pub(crate) mod args;
+#[cfg(test)]
+mod documents;
 
 use std::fs;
 use std::io;

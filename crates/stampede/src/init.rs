@@ -1,19 +1,21 @@
 //! `stampede init`: a plan for an application, with the answers that it gives now.
 
 pub(crate) mod args;
+mod site;
 mod traffic;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stampede_conduct::{Bench, Ground, Host, LAST_WAIT, Unrecordable, conditions, record_answers};
+use stampede_conduct::{Bench, Ground, Host, LAST_WAIT, Unrecordable, conditions, record_answers, walk};
 use stampede_core::{CpuLayout, Expectation, Request};
 use stampede_harness::{Copies, Recorded};
 use stampede_plan::{ComparePlan, PLAN_FILE, WrittenAnswer, write_plan};
 
 use crate::args::{InitArgs, WaitArgs};
 use crate::exit::{Exit, Failure};
+use crate::init::site::Site;
 use crate::init::traffic::Traffic;
 use crate::signals::Signals;
 use crate::{Outcome, screen};
@@ -23,7 +25,7 @@ use stampede_catalogue::BuiltIn;
 const ANSWERS: &str = "stampede.expected";
 
 pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
-    let InitArgs { dir, index, host: name, traffic, force, wait: WaitArgs { no_wait } } = args;
+    let InitArgs { dir, index, host: name, databases, traffic, force, wait: WaitArgs { no_wait } } = args;
     let file = dir.join(PLAN_FILE);
     if !dir.is_dir() {
         return Err(Failure::usage(format!("{} is no folder; name the application's", dir.display())));
@@ -34,16 +36,13 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     }
     crate::destination::writable(&file)
         .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;
+    let site = traffic.crawl.map(Site::new).transpose()?;
     let traffic = Traffic::read(traffic, name.host.as_deref())?;
-    let mut plan = ComparePlan::of_application(dir, index, name, host.size(), &BuiltIn).map_err(Failure::usage)?;
+    let mut plan =
+        ComparePlan::of_application(dir, index, name, databases, host.size(), &BuiltIn).map_err(Failure::usage)?;
     let unrecordable = match traffic {
         None => Unrecordable::Refused,
-        Some(Traffic { exchanges, notes }) => {
-            notes.iter().for_each(|note| screen::note(note));
-            plan.unrecorded = exchanges.iter().map(|exchange| exchange.name.clone()).collect();
-            plan.workload.exchanges = exchanges;
-            Unrecordable::LeftOut
-        }
+        Some(traffic) => traffic.put_into(&mut plan),
     };
     let cpus = host.cpus();
     let pinning = CpuLayout::divide(&cpus, plan.limits.cpus.whole_cores());
@@ -53,36 +52,53 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
         tokio::select! {
             biased;
             () = signals.any() => Ok(None),
-            recorded = record(host, &plan, pinning, *no_wait, unrecordable) => recorded.map(Some),
+            recorded = record(host, plan, pinning, *no_wait, unrecordable, site) => recorded.map(Some),
         }
     });
     runtime.shutdown_timeout(LAST_WAIT);
-    let Some(recorded) = recorded? else {
+    let Some((plan, recorded)) = recorded? else {
         screen::warning("interrupted; nothing was written");
         return Ok(Exit::Interrupted);
     };
-    write(dir, &file, &plan, &recorded)?;
+    let dump = databases.database.as_deref().map(|dump| from_plan(dir, dump));
+    write(dir, &file, &plan, &recorded, dump.as_deref())?;
     screen::print(&format!("wrote {} and {}/\n", file.display(), dir.join(ANSWERS).display()))?;
     screen::note(&format!("next: stampede compare {}", dir.display()));
     Ok(Exit::Done)
 }
 
+/// Finds the requests of a site that is walked over, and records what all are answered with. Returns the plan with its requests too.
 async fn record(
     host: &dyn Host,
-    plan: &ComparePlan,
+    mut plan: ComparePlan,
     pinning: CpuLayout,
     no_wait: bool,
-    unrecordable: Unrecordable,
-) -> Result<Vec<Recorded>, Failure> {
+    mut unrecordable: Unrecordable,
+    site: Option<Site>,
+) -> Result<(ComparePlan, Vec<Recorded>), Failure> {
     let bench = Bench { host, no_wait, quiet: false };
-    let ground = Ground::take(bench, "init", plan, &[], &pinning).await?;
-    let conditions = conditions(host, plan, pinning)?;
-    let cases = ground.prepare(plan, &conditions, &mut Copies::default()).await?;
-    record_answers(bench, &*ground.platform, plan, &cases.prepared, unrecordable).await
+    let ground = Ground::take(bench, "init", &plan, &[], &pinning).await?;
+    let conditions = conditions(host, &plan, pinning)?;
+    let cases = ground.prepare(&plan, &conditions, &mut Copies::default()).await?;
+    if let Some(mut site) = site {
+        walk(bench, &*ground.platform, &plan, &cases.prepared, &mut site).await?;
+        // Of a site that answers nothing, the plan's own request says what is wrong.
+        if let Some(traffic) = site.traffic() {
+            unrecordable = traffic.put_into(&mut plan);
+        }
+    }
+    let recorded = record_answers(bench, &*ground.platform, &plan, &cases.prepared, unrecordable).await?;
+    Ok((plan, recorded))
 }
 
 /// Writes the answers first: a plan that is there names files that are there.
-fn write(dir: &Path, file: &Path, plan: &ComparePlan, recorded: &[Recorded]) -> Result<(), Failure> {
+fn write(
+    dir: &Path,
+    file: &Path,
+    plan: &ComparePlan,
+    recorded: &[Recorded],
+    dump: Option<&Path>,
+) -> Result<(), Failure> {
     let Some(look) = &plan.look else { return Ok(()) };
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -105,7 +121,14 @@ fn write(dir: &Path, file: &Path, plan: &ComparePlan, recorded: &[Recorded]) -> 
         written.push(WrittenAnswer { exchange, status, body_file, mask, head });
     }
     plan.workload.exchanges.retain(|exchange| written.iter().any(|written| written.exchange == exchange.name));
-    fs::write(file, write_plan(&plan, look, &written)).map_err(failed(file))
+    fs::write(file, write_plan(&plan, look, &written, dump)).map_err(failed(file))
+}
+
+/// A file as the plan in this folder names it: from there, or whole where it lies elsewhere.
+fn from_plan(dir: &Path, file: &Path) -> PathBuf {
+    let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let file = whole(file);
+    file.strip_prefix(whole(dir)).map(Path::to_owned).unwrap_or(file)
 }
 
 /// A name that no other answer has: `get.html`, `get-about.html`.

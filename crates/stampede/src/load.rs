@@ -25,9 +25,11 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::args::QuietArgs;
 use crate::exit::{Exit, Failure};
+use crate::kubernetes::PodGenerators;
 use crate::load::args::LoadArgs;
 use crate::load::live::Live;
 use crate::load::samples::{SampleSink, Sampled};
+use crate::load::shared::SharedDrive;
 use crate::load::timeseries::Timeseries;
 use crate::open_files::{OWN_FILES, raise_open_files};
 use crate::signals::Signals;
@@ -57,6 +59,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         timeseries,
         samples,
         hdr,
+        pods,
         quiet,
     } = *args;
     let QuietArgs { quiet } = quiet;
@@ -104,9 +107,23 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         seed,
         generators,
     } = plan;
-    let targets = match unix {
-        Some(path) => vec![Endpoint::Unix(path)],
-        None => targets(&url, &resolved(&url, &resolve, connect)?, allow_remote)?,
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let pods = runtime.block_on(PodGenerators::find(&generators, threads, pods))?;
+    let is_named = unix.is_none() && resolve.is_empty() && connect.is_empty();
+    let service = match pods.as_ref().filter(|_| is_named) {
+        Some(pods) => runtime.block_on(pods.service(&url))?,
+        None => None,
+    };
+    let targets = match (unix, &service) {
+        (Some(path), _) => vec![Endpoint::Unix(path)],
+        (None, Some(service)) => {
+            let places: Vec<String> = service.targets.iter().map(SocketAddr::to_string).collect();
+            if !quiet {
+                screen::note(&format!("{} pods of {}: {}", places.len(), url.host, places.join(", ")));
+            }
+            self::targets(&url, &places, allow_remote)?
+        }
+        (None, None) => self::targets(&url, &resolved(&url, &resolve, connect)?, allow_remote)?,
     };
     let places = targets.clone();
     let loads = match &scenario {
@@ -114,7 +131,8 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         Some(scenario) => scenario.crowds.iter().map(|crowd| crowd.load.clone()).collect(),
     };
     // Each generator of this machine has as many threads.
-    let here = generators.iter().filter(|carrier| !matches!(carrier, Carrier::Ssh(_))).count();
+    let is_here = |carrier: &&Carrier| matches!(carrier, Carrier::Local | Carrier::Exec(_));
+    let here = generators.iter().filter(is_here).count();
     let cpus = lay_out(&available, threads * here.max(1));
     let spec = LoadSpec {
         targets,
@@ -142,14 +160,20 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         backend: backend.backend.find(&cpus, quiet),
         cpus: cpus.generator,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let driven = runtime.block_on(async {
         if generators.is_empty() {
             let (result, interrupted, sampled) = drive(spec, quiet, timeseries.as_mut(), sink).await?;
             return Ok((result, Vec::new(), interrupted, sampled));
         }
-        let driven = shared::drive(&generators, spec, quiet, live_line(quiet), timeseries.as_mut()).await?;
-        let (result, generators, interrupted) = driven;
+        let avoid = service.map(|service| service.selector).unwrap_or_default();
+        let shared = SharedDrive {
+            carriers: &generators,
+            pods: pods.as_ref().map(|pods| (pods, avoid)),
+            quiet,
+            live: live_line(quiet),
+            timeseries: timeseries.as_mut(),
+        };
+        let (result, generators, interrupted) = Box::pin(shared::drive(shared, spec)).await?;
         Ok((result, generators, interrupted, None))
     });
     let (result, generators, interrupted, sampled) = driven?;

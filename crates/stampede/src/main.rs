@@ -17,10 +17,12 @@ mod folders;
 mod forecast;
 mod gate;
 mod generators;
+mod guardian;
 mod help;
 mod host;
 mod init;
 mod inside;
+mod kubernetes;
 mod ladder;
 mod list;
 mod load;
@@ -38,6 +40,7 @@ mod serve;
 mod show;
 mod show_runtime;
 mod signals;
+mod size;
 mod study_file;
 mod tune;
 mod version;
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
     match Args::parse() {
         Args { command: Some(Asked::Warden), .. } => stampede_platforms::warden::run(),
         Args { command: Some(Asked::Agent { lock, first }), .. } => agent::serve(lock.as_deref(), first),
+        Args { command: Some(Asked::Guardian { task }), .. } => guardian::run(task),
         Args { command: Some(Asked::YardStick { address }), .. } => yard_stick::serve(&address),
         args => exit::code(obey(args, &ThisMachine::new())),
     }
@@ -91,6 +95,7 @@ fn outcome(command: Asked, host: &dyn Host) -> Outcome {
         Asked::Why(args) => why::run(*args, host),
         Asked::Inside(args) => inside::run(&args),
         Asked::Tune(args) => tune::run(*args, host),
+        Asked::Size(args) => size::run(*args, host),
         Asked::Init(args) => init::run(&args, host),
         Asked::Reproduce(args) => reproduce::run(args, host),
         Asked::Export(args) => export::run(*args, host),
@@ -112,7 +117,7 @@ fn outcome(command: Asked, host: &dyn Host) -> Outcome {
         Asked::Completions { shell } => completions::run(shell),
         Asked::Look { questions } => looker::answer(&questions),
         // They have no words for anybody, and exit codes of their own.
-        Asked::Warden | Asked::Agent { .. } | Asked::YardStick { .. } => Ok(Exit::Done),
+        Asked::Warden | Asked::Agent { .. } | Asked::Guardian { .. } | Asked::YardStick { .. } => Ok(Exit::Done),
     }
 }
 

@@ -9,8 +9,8 @@ use rustix::process::geteuid;
 use stampede_conduct::{Failure, needs};
 use stampede_core::shell_line;
 use stampede_load::Backend;
-use stampede_plan::{ComparePlan, PlatformChoice};
-use stampede_platforms::docker::{DockerConfig, DockerPlatform};
+use stampede_plan::{ComparePlan, PlatformChoice, Software};
+use stampede_platforms::docker::{DockerConfig, DockerPlatform, SoftwareSource};
 use stampede_platforms::{LocalConfig, LocalPlatform, scope};
 use stampede_seam::{Platform, Vantage};
 
@@ -44,14 +44,23 @@ pub(crate) async fn platform(
             }
             Ok(Box::new(platform))
         }
-        PlatformChoice::Docker { base_image } => {
+        PlatformChoice::Docker { software } => {
             // Images that serve by themselves need no other.
             let all = [plan].into_iter().chain(beside.iter().copied());
             let is_needed = all.clone().any(|plan| plan.yard_stick)
                 || all.flat_map(|plan| &plan.candidates).any(|candidate| !candidate.runtime.serves_images());
-            let base_image = is_needed.then_some(base_image.as_str());
-            Ok(Box::new(containers(base_image, plan, beside, server_cpus, quiet).await?))
+            let software = if is_needed { source(software) } else { SoftwareSource::Nowhere };
+            Ok(Box::new(containers(software, plan, beside, server_cpus, quiet).await?))
         }
+    }
+}
+
+/// Where the runtimes of a plan in containers come from.
+pub(crate) fn source(software: &Software) -> SoftwareSource {
+    match software {
+        Software::Makers => SoftwareSource::Makers { kept: None },
+        Software::Kept(record) => SoftwareSource::Makers { kept: Some(record.clone()) },
+        Software::Upon(image) => SoftwareSource::Upon(image.clone()),
     }
 }
 
@@ -60,9 +69,9 @@ fn as_root(program: &str, args: impl Iterator<Item = String>) -> String {
     shell_line(["sudo".to_owned(), program.to_owned()].into_iter().chain(args))
 }
 
-/// Containers of this image, where one is needed, with all that the runtimes of a plan and of those beside it need.
+/// Containers with all that the runtimes of a plan and of those beside it need.
 pub(crate) async fn containers(
-    base_image: Option<&str>,
+    software: SoftwareSource,
     plan: &ComparePlan,
     beside: &[&ComparePlan],
     server_cpus: Vec<u32>,
@@ -74,7 +83,7 @@ pub(crate) async fn containers(
         cache_dir: folders::cache()?,
         server_cpus,
         ready_timeout: plan.ready_timeout,
-        base_image: base_image.map(str::to_owned),
+        software,
         offline: plan.offline,
         warden: warden()?,
         looker: (env::current_exe().map_err(Failure::missing)?, vec![looker::COMMAND.into()]),
@@ -95,7 +104,7 @@ async fn vantage(plan: &ComparePlan, quiet: bool) -> Result<Arc<dyn Vantage>, Fa
     // This process is on the processors of the load; the backend is found later, and epoll is what all machines have.
     let cpus = stampede_platforms::available_cpus();
     let demand = Demand { purpose: &purpose, loads: vec![&plan.load], cpus: &cpus, backend: Backend::Epoll };
-    generators::vantage(&plan.generators, demand, quiet).await
+    generators::vantage(&plan.generators, Vec::new(), demand, quiet).await
 }
 
 /// What the platform is told, for a plan that is served by these processors.

@@ -11,12 +11,13 @@ use stampede_store::{Store, StoredStudy};
 use crate::args::{OutputArgs, SchemaOf, ShowArgs, Shown, StoreArgs};
 use crate::destination::Outputs;
 use crate::exit::{Exit, Failure};
-use crate::{Outcome, folders, screen, show_runtime};
+use crate::{Outcome, folders, kubernetes, screen, show_runtime};
 
 pub(crate) fn run(args: &ShowArgs) -> Outcome {
     let ShowArgs { other, study, output, store } = args;
     match other {
         Some(Shown::Runtime(args)) => return show_runtime::run(args),
+        Some(Shown::KubernetesRole(args)) => return kubernetes::show_role(args),
         Some(Shown::Schema { of }) => {
             screen::print(&match of {
                 SchemaOf::Plan => stampede_plan::schema(),

@@ -18,6 +18,7 @@ mod report;
 mod reproduce;
 mod requests;
 mod scale;
+mod size;
 mod steps;
 mod strangers;
 mod topology;

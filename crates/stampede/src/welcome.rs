@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use stampede_conduct::{Failure, Host};
-use stampede_plan::{ComparePlan, HostFlag, IndexFlag, PLAN_FILE};
+use stampede_plan::{ComparePlan, DatabaseFlags, HostFlag, IndexFlag, PLAN_FILE};
 
 use crate::args::Args;
 use crate::exit::Exit;
@@ -23,7 +23,8 @@ fn greet(folder: &Path, host: &dyn Host) -> Outcome {
     if folder.join(PLAN_FILE).is_file() {
         return next(&format!("This folder has a plan: {PLAN_FILE}"), &OF_A_PLAN);
     }
-    match ComparePlan::of_application(folder, &IndexFlag::default(), &HostFlag::default(), host.size(), &BuiltIn) {
+    let (index, name, databases) = (IndexFlag::default(), HostFlag::default(), DatabaseFlags::default());
+    match ComparePlan::of_application(folder, &index, &name, &databases, host.size(), &BuiltIn) {
         Ok(plan) => next(&seen(&plan, &list::installed()?), &OF_AN_APPLICATION),
         Err(mistakes) if folder.join(PROJECT).is_file() => Err(Failure::usage(mistakes)),
         Err(_) => {

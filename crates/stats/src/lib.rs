@@ -46,6 +46,7 @@ pub use equivalence::noise_floor;
 pub use gaussian::{GaussianProcess, expected_improvement};
 pub use interval::{Interval, IntervalError, difference_interval, mean, mean_interval};
 pub use nested::{NestedVariances, Variance};
+pub use normal::above as normal_above;
 pub use order::{median, median_absolute_deviation};
 pub use pair_spread::{PairSpread, pair_spread};
 pub use power::{blocks_to_decide, detectable_effect, minimal_detectable_effect, power};

@@ -4,8 +4,8 @@ use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2, TAU};
 
 use statrs::function::erf::{erfc, erfc_inv};
 
-/// The probability of a value above `z`.
-pub(crate) fn above(z: f64) -> f64 {
+/// The probability of a standard normal value above `z`.
+pub fn above(z: f64) -> f64 {
     0.5 * erfc(z * FRAC_1_SQRT_2)
 }
 

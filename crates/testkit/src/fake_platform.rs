@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stampede_core::{
-    AddressId, App, Availability, Deployment, Endpoint, Finding, Found, Fut, Install, Limits, PhpAsked, PhpBuild,
-    PhpProbe, PhpProbeSource, PhpReadBack, Requirement, Terms,
+    AddressId, App, Availability, Deployment, Endpoint, Finding, Found, Fut, Install, Limits, MakersImage, PhpAsked,
+    PhpBuild, PhpProbe, PhpProbeSource, PhpReadBack, Requirement, Terms,
 };
 use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
@@ -102,7 +102,7 @@ impl Platform for FakePlatform {
         &self.vantage
     }
 
-    fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
+    fn detect<'a>(&'a self, need: &'a Requirement, _image: Option<&'a MakersImage>) -> Fut<'a, Availability> {
         if let Some(what) = need.key().filter(|key| self.lacks.contains(key)) {
             let install = Install { package: Some(what.to_owned()), page: format!("https://{what}.example") };
             return Box::pin(async move { Availability::Missing { what: what.to_owned(), install } });

@@ -96,6 +96,7 @@ pub fn deployment(name: &str) -> Deployment {
         front: AddressId::new("front"),
         app: PathBuf::new(),
         container: None,
+        image: None,
         preparation: None,
         probe: None,
         units: vec![unit],

@@ -1,4 +1,5 @@
-//! Requests that people have, read into a mix: access logs, lists of addresses, curl lines, recordings of a browser.
+//! Requests that people have, read into a mix: access logs, lists of addresses, curl lines, recordings of a browser, a walk
+//! over a site.
 //!
 //! Bytes in, requests out. Nothing is read from a disk or sent: whoever calls opens files and asks servers.
 
@@ -6,13 +7,16 @@ mod access_log;
 mod asset;
 mod browser_recording;
 mod busy_minute;
+mod crawl;
 mod curl;
 mod escape;
 mod header_use;
+mod links;
 mod log_line;
 mod mix;
 mod recorded_request;
 mod robot;
+mod robots_file;
 mod shell_words;
 mod target;
 mod url_list;
@@ -20,6 +24,7 @@ mod url_list;
 pub use access_log::{AccessLog, LogSummary};
 pub use browser_recording::{BrowserRecording, RecordedStep};
 pub use busy_minute::BusyMinute;
+pub use crawl::{Crawl, CrawlAnswer, CrawlSummary};
 pub use curl::curl;
 pub use mix::{Mix, MixedRequest};
 pub use recorded_request::RecordedRequest;

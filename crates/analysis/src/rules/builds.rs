@@ -20,7 +20,7 @@ pub(super) fn differ(record: &Record<'_>) -> Option<Finding> {
         finding(
             PHP_BUILDS_DIFFER,
             Severity::Warning,
-            format!("It runs {own}, other cases another PHP: what differs is not the runtime alone."),
+            format!("It runs {own}, and other cases run another PHP: the runtime is not the only difference."),
             [("php_builds", builds.len() as f64)],
             "Install the same PHP version for all of them, or read the ratio as that of runtime and PHP together.",
         )
@@ -83,7 +83,7 @@ mod tests {
         let finding = |study: &stampede_core::Study, i: usize| differ(&Record::new(study, &study.cases[i], &trials));
         assert_eq!(finding(&study, 0), None);
         study.cases[1].runtime_version = "Apache 2.4.62, PHP 8.2.30 NTS".to_owned();
-        assert!(finding(&study, 0).unwrap().text.starts_with("It runs PHP 8.2.29 NTS, other"));
+        assert!(finding(&study, 0).unwrap().text.starts_with("It runs PHP 8.2.29 NTS, and other"));
         assert_eq!(finding(&study, 1).unwrap().evidence["php_builds"], 2.0);
         assert_eq!(finding(&study, 2), None);
     }

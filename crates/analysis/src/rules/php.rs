@@ -45,7 +45,7 @@ pub(super) fn no_opcode_cache(record: &Record<'_>) -> Option<Finding> {
     Some(finding(
         "opcache-off",
         Severity::Warning,
-        format!("The opcode cache is off in {}: every request compiles its scripts anew.", php.sapi),
+        format!("The opcode cache is off in {}: every request compiles its scripts again.", php.sapi),
         [("opcache_loaded", f64::from(u8::from(!missing)))],
         if missing {
             "Install and load the opcache extension.".to_owned()
@@ -68,11 +68,11 @@ pub(super) fn cache_full(record: &Record<'_>) -> Option<Finding> {
         Severity::Warning,
         match cache.full {
             true => format!(
-                "The opcode cache is full with {} scripts: what it has no room for is compiled anew for every request.",
+                "The opcode cache is full with {} scripts: what it has no room for is compiled again for every request.",
                 cache.scripts
             ),
             false => format!(
-                "The opcode cache was emptied {} times for want of room: all scripts are compiled anew after that.",
+                "The opcode cache was emptied {} times for want of room: all scripts are compiled again after that.",
                 cache.restarts
             ),
         },

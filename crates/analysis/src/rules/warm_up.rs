@@ -35,7 +35,7 @@ pub(super) fn no_steady_state(record: &Record<'_>) -> Option<Finding> {
         "no-steady-state",
         Severity::Warning,
         format!(
-            "Under load for {} s it came to no steady state, so its warm-up of {} s is a guess.",
+            "It reached no steady state in {} s of load, so its warm-up of {} s is a guess.",
             watched.as_secs(),
             warm_up.length.as_secs_f64()
         ),
@@ -66,7 +66,7 @@ pub(super) fn memory_grows(record: &Record<'_>) -> Option<Finding> {
             window.as_secs_f64()
         ),
         [("growth_bytes", bytes), ("growth_share", share), ("windows", grown.len() as f64)],
-        "Look at it with a longer --duration; a worker that is replaced after a number of requests bounds a leak.",
+        "Measure it with a longer --duration; to bound a leak, have workers replaced after a number of requests.",
     ))
 }
 
@@ -177,7 +177,7 @@ mod tests {
             [0, 1].map(|place: usize| no_steady_state(&Record::new(&study, &study.cases[place], &trials)));
         assert_eq!(
             of_a.unwrap().text,
-            "Under load for 30 s it came to no steady state, so its warm-up of 3.5 s is a guess."
+            "It reached no steady state in 30 s of load, so its warm-up of 3.5 s is a guess."
         );
         assert_eq!(of_b, None);
     }

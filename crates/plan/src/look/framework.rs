@@ -45,6 +45,11 @@ pub(super) struct Framework {
     /// Commands that prepare it where it is served through a script, each with the file that it needs; a framework's kind prepares
     /// itself.
     pub(super) prepare: &'static [(&'static str, &'static [&'static str])],
+    /// Which server of databases it always needs.
+    pub(super) wants: Option<&'static str>,
+    /// How a file of its own is made to take the database's address from the environment in the copies, where it would not: the file and
+    /// the command.
+    pub(super) database: Option<(&'static str, &'static [&'static str])>,
     /// What makes its front controller, where that is not part of its folder from the start.
     pub(super) made_by: Option<&'static str>,
     pub(super) remarks: &'static [Remark],

@@ -4,6 +4,7 @@
 //! is not among the extensions.
 
 use super::framework::{Extra, Framework, Remark};
+use crate::drivers;
 use crate::site::FallbackEntry;
 use crate::workload::KindEntry;
 
@@ -26,6 +27,8 @@ const BASE: Framework = Framework {
     writable: &[],
     extensions: &["mbstring"],
     prepare: &[],
+    wants: None,
+    database: None,
     made_by: None,
     remarks: &[],
 };
@@ -104,8 +107,37 @@ const WORDPRESS: Framework = Framework {
     roots: &["."],
     kind: KindEntry::Scripts,
     extensions: &["mbstring", "mysqli", "xml"],
+    // <https://developer.wordpress.org/plugins/cron/hooking-wp-cron-into-the-system-task-scheduler/>
+    prepare: &[(
+        "wp-config.php",
+        &[
+            "sh",
+            "-c",
+            "grep -q DISABLE_WP_CRON wp-config.php || sed -i \"1s/<?php/<?php define('DISABLE_WP_CRON', true);/\" wp-config.php",
+        ],
+    )],
+    wants: Some(drivers::MYSQL),
+    // <https://developer.wordpress.org/advanced-administration/wordpress/wp-config/#configure-database-settings>
+    database: Some((
+        "wp-config.php",
+        &[
+            "sed",
+            "-i",
+            "-E",
+            "-e",
+            "s/^[ \t]*define\\( *['\"]DB_NAME['\"].*/define('DB_NAME', getenv('MYSQL_DATABASE'));/",
+            "-e",
+            "s/^[ \t]*define\\( *['\"]DB_USER['\"].*/define('DB_USER', getenv('MYSQL_USER'));/",
+            "-e",
+            "s/^[ \t]*define\\( *['\"]DB_PASSWORD['\"].*/define('DB_PASSWORD', getenv('MYSQL_PASSWORD'));/",
+            "-e",
+            "s/^[ \t]*define\\( *['\"]DB_HOST['\"].*/define('DB_HOST', getenv('MYSQL_HOST') . ':' . getenv('MYSQL_PORT'));/",
+            "wp-config.php",
+        ],
+    )),
     remarks: &[
         Remark::With("wp-config.php", "it needs its database, as wp-config.php says"),
+        Remark::With("wp-config.php", "wp-cron is off in the copies, since it sends requests to the site itself"),
         Remark::Without(
             "wp-config.php",
             "it has no wp-config.php: it redirects to its installer unless the folder above has one",
@@ -452,7 +484,7 @@ pub(super) static FRAMEWORKS: [Framework; 37] = [
         files: &["config/application.php", "web/wp-config.php", "web/index.php"],
         roots: &["web"],
         extra: Some(Extra { keys: &["wordpress-install-dir"], is_below: true }),
-        env: &[("WP_ENV", "production")],
+        env: &[("WP_ENV", "production"), ("DISABLE_WP_CRON", "true")],
         keys: &[
             "WP_HOME",
             "WP_SITEURL",
@@ -463,10 +495,12 @@ pub(super) static FRAMEWORKS: [Framework; 37] = [
             "DB_HOST",
             "DB_PREFIX",
             "WP_DEBUG_LOG",
-            "DISABLE_WP_CRON",
         ],
+        extensions: &["mbstring", "mysqli", "xml"],
+        wants: Some(drivers::MYSQL),
         remarks: &[
             Remark::Always("it needs its database"),
+            Remark::Always("wp-cron is off, since it sends requests to the site itself"),
             Remark::Without(
                 ".env",
                 "it has no .env: it needs WP_HOME, WP_SITEURL and the rest under env in a stampede.yaml",

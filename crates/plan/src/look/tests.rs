@@ -41,8 +41,8 @@ fn a_folder_that_cannot_be_served_says_why() {
     let bad = ("composer.json", "{\n  \"require\": {\n    oops\n  }\n}\n");
     let contao = requires(&["contao/manager-bundle"]);
     for (files, problem, fix) in [
-        (&[][..], "holds no application that is known by its files", None),
-        (&[("handler.php", "")], "holds no application that is known by its files", None),
+        (&[][..], "holds no known application", None),
+        (&[("handler.php", "")], "holds no known application", None),
         (&[("go.mod", "module m\n"), ("m.go", "package m\n")], "holds a Go module without a main package", None),
         (
             &[bad, ("index.php", "")],

@@ -49,7 +49,7 @@ pub(crate) struct PlanSections {
     pub(crate) topology: Option<TopologySection>,
     /// What load is driven: closed:16, open:500, or keys.
     pub(crate) load: Option<LoadEntry>,
-    /// What answers must be for the service to be good enough; stampede capacity and stampede tune ask for it.
+    /// What answers must be for the service to be good enough; stampede capacity, stampede tune and stampede size ask for it.
     #[schemars(extend("examples" = ["{p99: 100ms, errors: 0.1%}"]))]
     pub(crate) slo: Option<SloSection>,
     /// How it is measured.
@@ -58,8 +58,9 @@ pub(crate) struct PlanSections {
     /// Where deployments run: local, or docker, in containers of this machine's engine.
     #[schemars(extend("examples" = ["local", "docker"]))]
     pub(crate) platform: Option<Text>,
-    /// Of docker: the image of Debian or Ubuntu in which runtimes are installed. debian:bookworm by default.
-    #[schemars(extend("examples" = ["debian:bookworm"]))]
+    /// Of docker: an image of Debian or Ubuntu in which packages of the runtimes are installed; or makers, the image of each
+    /// runtime's makers, which is the default.
+    #[schemars(extend("examples" = ["debian:bookworm", "makers"]))]
     pub(crate) base_image: Option<Text>,
 }
 

@@ -6,7 +6,9 @@ use serde::Deserialize;
 
 use crate::compare::CompareFlags;
 use crate::document::Text;
-use crate::flags::{AppFlag, ClientRttFlag, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, TopologyFlags};
+use crate::flags::{
+    AppFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, RuntimesFlag, TopologyFlags,
+};
 use crate::scale::InstancesAsked;
 
 /// Flags of `stampede compare`, and what an application is given beside its own.
@@ -160,7 +162,7 @@ impl CaseKeys {
         let of_services = set_service.iter().map(|(name, Text(value))| format!("{name}={value}"));
         let set = own.chain(of_services).collect();
         CompareFlags {
-            runtimes: runtime,
+            runtimes: RuntimesFlag { runtimes: runtime },
             app: AppFlag { app: text(app) },
             php: PhpFlag { php: text(php) },
             deployment: DeploymentFlags { set, cpus: text(cpus), memory: text(memory) },
@@ -171,7 +173,7 @@ impl CaseKeys {
                 balance: text(balance),
                 upstream_keepalive: text(upstream_keepalive),
                 tls: tls == Some(true),
-                services: text(services),
+                databases: DatabaseFlags { services: text(services), database: None },
                 share: share.into_iter().map(|(part, Text(share))| format!("{part}={share}")).collect(),
                 ready: ReadyFlag { ready: text(ready) },
                 restart: text(restart),

@@ -153,7 +153,7 @@ fn a_row_takes_over_what_it_does_not_say() {
         (keys.env(), keys.flags())
     };
     let (env, of_b) = flags(1);
-    assert_eq!((of_b.runtimes.as_deref(), of_b.deployment.cpus.as_deref()), (Some("go"), Some("1")));
+    assert_eq!((of_b.runtimes.runtimes.as_deref(), of_b.deployment.cpus.as_deref()), (Some("go"), Some("1")));
     assert_eq!(
         env.into_iter().collect::<Vec<_>>(),
         [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "3".to_owned())]

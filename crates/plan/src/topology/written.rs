@@ -3,7 +3,7 @@
 
 use stampede_core::{ServiceKind, ServiceNeed, Topology};
 
-use super::{give_setting, give_share};
+use super::{give_init, give_setting, give_share};
 use crate::document::Text;
 use crate::flags::TopologyFlags;
 use crate::mistake::{Gathered, Mistake};
@@ -81,12 +81,12 @@ impl<'a> Written<'a> {
             told.push(Told { flag: "--tls", place: file.place("topology.tls").to_string() });
             flags.tls = true;
         }
-        if let (None, Some(services)) = (&flags.services, services) {
+        if let (None, Some(services)) = (&flags.databases.services, services) {
             let names: Vec<&str> = services.named().map(|(kind, _)| kind.id()).collect();
             if !names.is_empty() {
                 let place = format!("{} {}", file.place("topology.services"), names.join(", "));
                 told.push(Told { flag: "--services", place });
-                flags.services = Some(names.join(","));
+                flags.databases.services = Some(names.join(","));
             }
         }
         told
@@ -149,19 +149,8 @@ impl<'a> Written<'a> {
                 mistakes.add(place, "has an init and holds nothing", "give it to postgres");
                 continue;
             }
-            let init = read_init(&file.folder, init, &place, mistakes);
-            match services.iter_mut().find(|need| need.kind == kind) {
-                Some(need) => need.init = init,
-                None => {
-                    services.push(ServiceNeed {
-                        kind,
-                        always: false,
-                        at_least: Vec::new(),
-                        init,
-                        extensions: Vec::new(),
-                    });
-                }
-            }
+            let init = read_init(&file.folder, init, kind, &place, mistakes);
+            give_init(services, kind, init);
         }
     }
 
@@ -208,7 +197,7 @@ mod tests {
 
     use super::super::{Around, read};
     use super::*;
-    use crate::flags::{ClientRttFlag, ReadyFlag};
+    use crate::flags::{ClientRttFlag, DatabaseFlags, ReadyFlag};
     use crate::mistake::Mistakes;
 
     /// What is read of `topology: {yaml}` beside flags and `--set`.
@@ -273,7 +262,7 @@ mod tests {
             (
                 "services by flag",
                 "{services: {postgres: {cpus: 0.2, memory: 64Mi, set: {fsync: off}}, mariadb: }}",
-                TopologyFlags { services: some("mariadb"), ..none() },
+                TopologyFlags { databases: DatabaseFlags { services: some("mariadb"), database: None }, ..none() },
                 &[],
                 "1 replica, mariadb",
             ),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use stampede_core::{App, Deployment, Requirement};
-use stampede_export::{Image, Package};
+use stampede_export::{Image, ImageSoftware, Package};
 use stampede_seam::Platform as _;
 use thiserror::Error;
 
@@ -45,12 +45,18 @@ pub async fn image(
     let files = files(app, deployment, found);
     let extensions = extensions(app, found, needs);
     if let Some(containers) = containers {
-        let base = containers.base_image().unwrap_or_default().to_owned();
+        if let Some(lines) = deployment.image.as_ref().and_then(|image| containers.dockerfile_of(image)) {
+            return Ok(Image { name, software: ImageSoftware::Recipe(lines) });
+        }
+        let base = containers.image_of(deployment.image.as_ref()).unwrap_or_default();
         let all: Vec<PathBuf> = files.into_iter().chain(extensions).collect();
         let packages = containers.packages_of(&all).await?;
         let packages: BTreeSet<Package> =
             packages.into_iter().map(|InstalledPackage { name, version }| Package { name, version }).collect();
-        return Ok(Image { name, base, packages: packages.into_iter().collect() });
+        return Ok(Image {
+            name,
+            software: ImageSoftware::Packages { base, packages: packages.into_iter().collect() },
+        });
     }
     let Some(base) = debian::image() else {
         return Err(ImageError::System);
@@ -62,7 +68,7 @@ pub async fn image(
         };
         packages.insert(Package { name, version });
     }
-    Ok(Image { name, base, packages: packages.into_iter().collect() })
+    Ok(Image { name, software: ImageSoftware::Packages { base, packages: packages.into_iter().collect() } })
 }
 
 /// What was found and comes from outside: what is built is copied, and what lies in the application comes with it.

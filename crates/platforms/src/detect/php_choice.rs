@@ -40,7 +40,10 @@ async fn in_series(sapi: PhpSapi, series: Series) -> Result<Installed, String> {
             let (places, what) = library(sapi);
             let found = places.map(Path::new).map(modules).concat();
             let names: Vec<String> = found.iter().map(|(_, path)| path.display().to_string()).collect();
-            let of_series = found.into_iter().find(|(of, _)| *of == Some(series));
+            // One of PHP's own build, as in PHP's images, has no series in its name: where it is the only one it is that of the
+            // programs beside it, whose series is looked at below.
+            let is_only = found.len() == 1;
+            let of_series = found.into_iter().find(|(of, _)| *of == Some(series) || (is_only && of.is_none()));
             let (_, path) = of_series.ok_or_else(|| format!("{what} of PHP {major}.{minor}{}", instead(names)))?;
             // A library cannot be asked; the other interfaces of the same series come from the same build.
             let siblings = [programs(&folders, "php"), programs(&folders, "php-fpm")].concat();

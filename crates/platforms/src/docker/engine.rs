@@ -14,14 +14,10 @@ use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::context;
+
 /// The label of all that belongs to a run; its value is the run's own.
 pub(crate) const RUN: &str = "io.stampede.run";
-
-/// Where an engine of the system listens. <https://docs.docker.com/reference/cli/dockerd/#daemon-socket-option>
-const SOCKET: &str = "/var/run/docker.sock";
-
-/// Names another socket, as for Docker's own programs.
-const HOST: &str = "DOCKER_HOST";
 
 /// That of Docker 20.10, the oldest that is tested against.
 const OLDEST: ClientVersion = ClientVersion { major_version: 1, minor_version: 41 };
@@ -43,15 +39,9 @@ pub(crate) struct Engine {
 ///
 /// # Errors
 ///
-/// When `DOCKER_HOST` names an engine that is not reached over a unix socket.
+/// When it is not reached over a unix socket.
 pub(crate) fn socket() -> Result<PathBuf, DockerError> {
-    match env::var(HOST) {
-        Ok(named) if !named.is_empty() => match named.strip_prefix("unix://") {
-            Some(path) => Ok(PathBuf::from(path)),
-            None => Err(DockerError::Host(named)),
-        },
-        _ => Ok(PathBuf::from(SOCKET)),
-    }
+    context::socket(|name| env::var(name).ok())
 }
 
 impl Engine {
@@ -179,11 +169,22 @@ pub(crate) fn api(action: &'static str) -> impl FnOnce(bollard::errors::Error) -
 /// Why an engine, or something in it, cannot be used.
 #[derive(Debug, Error)]
 pub enum DockerError {
-    /// `DOCKER_HOST` names something else.
-    #[error(
-        "use the engine {0}: containers are measured where they run; unset DOCKER_HOST, or let it name unix:///SOCKET"
-    )]
-    Host(String),
+    /// It is reached in another way.
+    #[error("use the engine {host}: containers are measured where they run; {fix}")]
+    Host {
+        /// How it is named.
+        host: String,
+        /// What to do.
+        fix: &'static str,
+    },
+    /// A context that Docker's programs would use is not there.
+    #[error("find the engine of the context {context}: {} does not name it; see docker context ls", file.display())]
+    Context {
+        /// Its name.
+        context: String,
+        /// Where it was looked for.
+        file: PathBuf,
+    },
     /// Nobody answers.
     #[error(
         "find Docker's engine at {}: install it (docker.io of Debian and Ubuntu, https://docs.docker.com/engine/install/) and \
@@ -236,6 +237,9 @@ pub enum DockerError {
         /// What went wrong.
         problem: String,
     },
+    /// What was measured before is not there any more.
+    #[error("use the image {0}: the engine does not have it any more; compare again, which gets the one of now")]
+    Gone(String),
     /// Something would have to be fetched.
     #[error(
         "measure with --offline: the engine does not have {}\n  get it first (docker pull, docker load), or leave --offline out",
@@ -253,14 +257,19 @@ pub enum DockerError {
         here: &'static str,
     },
     /// Software could not be installed.
-    #[error("install {packages} in {base}, which must be an image of Debian or Ubuntu:\n{output}")]
+    #[error(
+        "install {packages} in {base}, an image of Debian or Ubuntu; its Dockerfile is kept as {}:\n{output}",
+        dockerfile.display()
+    )]
     Install {
         /// What was asked for.
         packages: String,
         /// Into which image.
         base: String,
-        /// The end of what the builder printed.
+        /// The step that failed, and the end of what the builder printed.
         output: String,
+        /// The Dockerfile.
+        dockerfile: PathBuf,
     },
     /// A container ended as soon as it was started.
     #[error("start it: it ended with {0}")]

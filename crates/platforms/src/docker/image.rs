@@ -1,15 +1,18 @@
 //! Images with software in them: a base image, and packages of its distribution. Built once, and known again by all that went
 //! into them.
 
-use std::collections::{BTreeSet, HashMap};
-use std::env;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{env, fmt};
 
-use bollard::models::ImageInspect;
+use bollard::models::{CreateImageInfo, ImageInspect};
 use bollard::query_parameters::{
     BuildImageOptions, CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions,
 };
 use futures_util::StreamExt as _;
 use sha2::{Digest, Sha256};
+use stampede_export::ExportError;
 
 use super::engine::{DockerError, Engine, api};
 use super::own_image;
@@ -20,6 +23,9 @@ const NAME: &str = "stampede-software";
 
 /// The label of all of them; its value says what is in them.
 pub(crate) const SOFTWARE: &str = "io.stampede.software";
+
+/// The label of the image that it was made upon.
+const UPON: &str = "io.stampede.upon";
 
 /// What builders know without being told of, so that a value is in no layer and in no key.
 /// <https://docs.docker.com/reference/dockerfile/#predefined-args>
@@ -32,7 +38,7 @@ pub(crate) async fn base(engine: &Engine, image: &str, tell: fn(&str)) -> Result
         Some(found) => found,
         None => {
             tell(&format!("getting the image {image} from its registry"));
-            pull(engine, image).await?;
+            pull(engine, image, tell).await?;
             let missing = || DockerError::Pull { image: image.to_owned(), problem: "the engine has it not".to_owned() };
             inspect(engine, image).await?.ok_or_else(missing)?
         }
@@ -53,6 +59,12 @@ pub(crate) async fn id(engine: &Engine, image: &str) -> Result<String, DockerErr
     Ok(inspect(engine, image).await?.and_then(|found| found.id).unwrap_or_default())
 }
 
+/// The digest by which its registry knows an image; none where it came from no registry.
+pub(crate) async fn digest(engine: &Engine, image: &str) -> Result<Option<String>, DockerError> {
+    let digests = inspect(engine, image).await?.and_then(|found| found.repo_digests).unwrap_or_default();
+    Ok(digests.first().and_then(|named| named.rsplit_once('@')).map(|(_, digest)| digest.to_owned()))
+}
+
 pub(crate) async fn inspect(engine: &Engine, image: &str) -> Result<Option<ImageInspect>, DockerError> {
     match engine.docker.inspect_image(image).await {
         Ok(found) => Ok(Some(found)),
@@ -61,14 +73,22 @@ pub(crate) async fn inspect(engine: &Engine, image: &str) -> Result<Option<Image
     }
 }
 
-async fn pull(engine: &Engine, image: &str) -> Result<(), DockerError> {
+async fn pull(engine: &Engine, image: &str, tell: fn(&str)) -> Result<(), DockerError> {
     let (name, tag) = split(image);
     let options =
         CreateImageOptions { from_image: Some(name.to_owned()), tag: Some(tag.to_owned()), ..Default::default() };
     let mut news = engine.docker.create_image(Some(options), None, None);
+    let mut download = Download::default();
+    let mut shown = Instant::now();
     while let Some(told) = news.next().await {
         let problem = match told {
-            Ok(told) => told.error_detail.and_then(|detail| detail.message),
+            Ok(told) => {
+                if download.take(&told) && shown.elapsed() >= PROGRESS_PAUSE {
+                    tell(&format!("getting the image {image}: {download}"));
+                    shown = Instant::now();
+                }
+                told.error_detail.and_then(|detail| detail.message)
+            }
             Err(bollard::errors::Error::DockerResponseServerError { message, .. }) => Some(message),
             Err(error) => Some(error.to_string()),
         };
@@ -77,6 +97,40 @@ async fn pull(engine: &Engine, image: &str) -> Result<(), DockerError> {
         }
     }
     Ok(())
+}
+
+/// How often is shown how far a download is.
+const PROGRESS_PAUSE: Duration = Duration::from_secs(5);
+
+/// How much of an image has come: bytes of each layer that the registry has told the size of, and that size.
+#[derive(Debug, Default)]
+struct Download(BTreeMap<String, (i64, i64)>);
+
+impl Download {
+    /// Whether something has come.
+    fn take(&mut self, told: &CreateImageInfo) -> bool {
+        let detail = told.progress_detail.as_ref().filter(|_| told.status.as_deref() == Some("Downloading"));
+        match (&told.id, detail.and_then(|detail| Some((detail.current?, detail.total?)))) {
+            (Some(layer), Some(progress)) => {
+                self.0.insert(layer.clone(), progress);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Download {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sum = |part: fn(&(i64, i64)) -> i64| self.0.values().map(part).sum::<i64>();
+        let (current, total) = (sum(|layer| layer.0), sum(|layer| layer.1));
+        write!(f, "{} of {}", megabytes(current), megabytes(total))
+    }
+}
+
+/// As makers of images tell their sizes: in units of 1000.
+pub(crate) fn megabytes(bytes: i64) -> String {
+    format!("{} MB", (bytes + 500_000) / 1_000_000)
 }
 
 /// The name and the tag, or digest, of an image. A colon before a slash is that of a registry's port.
@@ -90,41 +144,60 @@ fn split(image: &str) -> (&str, &str) {
     }
 }
 
-/// The image that has these packages upon another one, as far as the distribution has them: the kept one, or one that is built
-/// now, after `tell` was called, unless nothing may be fetched. It is kept for all that was asked for, so that what the distribution has not is not tried again.
-pub(crate) async fn install(
-    engine: &Engine,
-    base: &str,
-    packages: &BTreeSet<String>,
-    offline: bool,
-    tell: impl Fn(&BTreeSet<String>),
-) -> Result<String, DockerError> {
+/// How an image is made upon another one.
+pub(crate) struct Installation<'a> {
+    /// The image that it is made upon.
+    pub(crate) base: &'a str,
+    /// Packages, as far as the distribution has them.
+    pub(crate) packages: &'a BTreeSet<String>,
+    /// What else is in it, for messages.
+    pub(crate) beside: Vec<&'a str>,
+    /// The Dockerfile with these of the packages.
+    pub(crate) write: &'a (dyn Fn(&BTreeSet<String>) -> Result<String, ExportError> + Sync),
+    /// Whether nothing may be fetched.
+    pub(crate) offline: bool,
+    /// Where a Dockerfile is kept whose build failed.
+    pub(crate) keep: &'a Path,
+    pub(crate) tell: fn(&str),
+}
+
+/// The image that is ordered: the kept one, or one that is built now. It is kept for all that was asked for, so that what the
+/// distribution does not have is not tried again. With the Dockerfile of it.
+pub(crate) async fn install(engine: &Engine, order: Installation<'_>) -> Result<(String, String), DockerError> {
+    let Installation { base, packages, beside, write, offline, keep, tell } = order;
     let id = id(engine, base).await?;
     let mut packages = packages.clone();
     let mut tried = Vec::new();
-    let image = loop {
-        let dockerfile = stampede_export::software(base, packages.iter().map(String::as_str))?;
+    let (image, dockerfile) = loop {
+        let dockerfile = write(&packages)?;
         let tag = key(&id, &dockerfile);
         let image = format!("{NAME}:{tag}");
         if inspect(engine, &image).await?.is_some() {
-            break image;
+            break (image, dockerfile);
         }
+        let names: Vec<&str> = beside.iter().copied().chain(packages.iter().map(String::as_str)).collect();
         if offline {
-            return Err(DockerError::Offline(packages.iter().map(|name| format!("{name} in {base}")).collect()));
+            return Err(DockerError::Offline(names.iter().map(|name| format!("{name} in {base}")).collect()));
         }
-        if !packages.is_empty() {
-            tell(&packages);
+        if !names.is_empty() {
+            tell(&format!("installing {} in {base} (kept for the next time)", names.join(", ")));
         }
-        let words = packages.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
-        let label = format!("{words} in {base}");
-        let Err(output) = build(engine, &dockerfile, &image, label).await? else {
-            break image;
+        let labels = [(SOFTWARE, format!("{} in {base}", names.join(" "))), (UPON, base.to_owned())];
+        let Err(output) = build(engine, &dockerfile, &image, &labels).await? else {
+            break (image, dockerfile);
         };
         let lacking: BTreeSet<String> =
             not_found(&output).filter(|name| packages.contains(*name)).map(str::to_owned).collect();
         if lacking.is_empty() {
-            let output = last_lines(output.as_bytes()).join("\n");
-            return Err(DockerError::Install { packages: words, base: base.to_owned(), output });
+            let kept = keep.join(format!("{tag}.Dockerfile"));
+            let written = std::fs::create_dir_all(keep).and_then(|()| std::fs::write(&kept, &dockerfile));
+            written.map_err(|error| DockerError::Prepare(format!("keep {}: {error}", kept.display())))?;
+            return Err(DockerError::Install {
+                packages: names.join(" "),
+                base: base.to_owned(),
+                output: failed_step(&output),
+                dockerfile: kept,
+            });
         }
         packages.retain(|package| !lacking.contains(package));
         tried.push(tag);
@@ -133,7 +206,15 @@ pub(crate) async fn install(
         let named = TagImageOptions { repo: Some(NAME.to_owned()), tag: Some(tag) };
         engine.docker.tag_image(&image, Some(named)).await.map_err(api("name an image"))?;
     }
-    Ok(image)
+    Ok((image, dockerfile))
+}
+
+/// The step that a build failed at, as its builder printed it, with the last lines after it.
+fn failed_step(output: &str) -> String {
+    let lines = last_lines(output.as_bytes());
+    let step = output.lines().rfind(|line| line.starts_with("Step ")).map(str::to_owned);
+    let step = step.filter(|step| !lines.contains(step));
+    step.into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
 fn key(base: &str, dockerfile: &str) -> String {
@@ -147,7 +228,7 @@ async fn build(
     engine: &Engine,
     dockerfile: &str,
     image: &str,
-    label: String,
+    labels: &[(&str, String)],
 ) -> Result<Result<(), String>, DockerError> {
     let proxies = PROXIES.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?))).collect();
     let options = BuildImageOptions {
@@ -157,7 +238,7 @@ async fn build(
         // What this machine reaches, a proxy of its own included, the builder reaches.
         networkmode: Some("host".to_owned()),
         buildargs: Some(proxies),
-        labels: Some(HashMap::from([(SOFTWARE.to_owned(), label)])),
+        labels: Some(labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()),
         ..Default::default()
     };
     let context = bollard::body_full(tar_of("Dockerfile", dockerfile).into());
@@ -220,12 +301,22 @@ fn not_found(output: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Removes every image that was built for runtimes or from an application's Dockerfile: what each held. They are built again when they are needed.
+/// Images that were removed, and others that they were made upon.
+#[derive(Clone, Debug, Default)]
+pub struct RemovedImages {
+    /// What was removed, with what it held.
+    pub removed: Vec<String>,
+    /// Images of makers and distributions that the engine still has, since other programs may use them.
+    pub upon: BTreeSet<String>,
+}
+
+/// Removes every image that was built for runtimes or from an application's Dockerfile: what each held, and how large it was. They
+/// are built again when they are needed. The images that they were made upon stay, and are named.
 ///
 /// # Errors
 ///
 /// When there is no engine, or it refuses: a container uses one.
-pub fn remove_images() -> Result<Vec<String>, DockerError> {
+pub fn remove_images() -> Result<RemovedImages, DockerError> {
     super::engine::block_on(async {
         let engine = Engine::connect(&super::engine::socket()?).await?;
         let filters = HashMap::from([("label".to_owned(), vec![SOFTWARE.to_owned()])]);
@@ -233,7 +324,7 @@ pub fn remove_images() -> Result<Vec<String>, DockerError> {
         let mut images = engine.docker.list_images(Some(options)).await.map_err(api("list images"))?;
         // Those that build upon others go first.
         images.sort_by_key(|image| std::cmp::Reverse(image.created));
-        let mut removed = Vec::new();
+        let mut all = RemovedImages::default();
         for image in images {
             let is_ours = |tag: &&String| [NAME, own_image::NAME].iter().any(|name| tag.starts_with(name));
             let tags = image.repo_tags.iter().filter(is_ours).cloned().collect::<Vec<_>>();
@@ -243,9 +334,12 @@ pub fn remove_images() -> Result<Vec<String>, DockerError> {
                 removed.map_err(api("remove an image"))?;
             }
             let held = image.labels.get(SOFTWARE).map_or("", String::as_str);
-            removed.extend(tags.first().map(|tag| format!("{tag} ({held})")));
+            all.removed.extend(tags.first().map(|tag| format!("{tag} ({held}; {})", megabytes(image.size))));
+            all.upon.extend(
+                image.labels.get(UPON).filter(|upon| !upon.starts_with(NAME) && !upon.starts_with("sha256:")).cloned(),
+            );
         }
-        Ok(removed)
+        Ok(all)
     })
 }
 
@@ -253,6 +347,8 @@ pub fn remove_images() -> Result<Vec<String>, DockerError> {
 mod tests {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
+
+    use bollard::models::ProgressDetail;
 
     use super::*;
 
@@ -267,6 +363,31 @@ mod tests {
         ] {
             assert_eq!(split(image), (name, tag), "{image}");
         }
+    }
+
+    #[test]
+    fn a_download_is_as_far_as_its_layers_are() {
+        let told = |id: &str, status: &str, detail: Option<(i64, i64)>| CreateImageInfo {
+            id: Some(id.to_owned()),
+            status: Some(status.to_owned()),
+            progress_detail: detail
+                .map(|(current, total)| ProgressDetail { current: Some(current), total: Some(total) }),
+            ..CreateImageInfo::default()
+        };
+        let mut download = Download::default();
+        assert!(!download.take(&told("a", "Pulling fs layer", None)));
+        assert!(download.take(&told("a", "Downloading", Some((1_000_000, 30_000_000)))));
+        assert!(download.take(&told("b", "Downloading", Some((2_000_000, 70_000_000)))));
+        assert!(download.take(&told("a", "Downloading", Some((9_000_000, 30_000_000)))));
+        assert!(!download.take(&told("a", "Extracting", Some((1, 30_000_000)))));
+        assert_eq!(download.to_string(), "11 MB of 100 MB");
+    }
+
+    #[test]
+    fn a_build_that_fails_shows_the_step() {
+        let output = format!("Step 1/2 : FROM a\nStep 2/2 : RUN b\n{}", "line\n".repeat(50));
+        let shown = failed_step(&output);
+        assert!(shown.starts_with("Step 2/2 : RUN b\nline") && !shown.contains("Step 1/2"), "{shown}");
     }
 
     #[test]

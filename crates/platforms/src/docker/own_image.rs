@@ -42,10 +42,11 @@ pub(crate) async fn find(engine: &Engine, source: &ImageSource, tell: fn(&str)) 
 }
 
 /// Why there is no image.
-struct Lacking {
+#[derive(Clone, Debug)]
+pub(crate) struct Lacking {
     /// The rest of a sentence that begins with the image.
-    problem: String,
-    fix: String,
+    pub(crate) problem: String,
+    pub(crate) fix: String,
 }
 
 impl From<DockerError> for Lacking {

@@ -34,7 +34,7 @@ pub(super) fn judge(frequency: &Frequency) -> Finding {
     match governor.as_deref() {
         None if turbo.is_none() => fine(
             ID,
-            "the processors' frequency is not visible, as in most virtual machines; the yard-stick tells of it",
+            "the processors' frequency is not visible, as in most virtual machines; the reference server of each study shows its drift",
         ),
         Some(governor) if governor != "performance" => warning(
             ID,

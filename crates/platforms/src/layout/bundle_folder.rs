@@ -27,7 +27,7 @@ pub enum BundleFolderError {
     #[error("{} is not empty\n  name a folder that is not there yet", .0.display())]
     NotEmpty(PathBuf),
     /// One would be copied into itself.
-    #[error("{} and the application {} are in one another\n  name a folder beside the application", .path.display(), .app.display())]
+    #[error("{} and the application {} lie one in the other\n  name a folder beside the application", .path.display(), .app.display())]
     Nested {
         /// The folder.
         path: PathBuf,

@@ -103,7 +103,7 @@ impl Bench {
 pub(crate) fn deployment(app: PathBuf, units: Vec<Unit>) -> Deployment {
     let front = AddressId::new("front");
     let addresses = vec![Address { id: front.clone(), kind: AddressKind::Tcp }];
-    Deployment { addresses, front, app, container: None, preparation: None, probe: None, units }
+    Deployment { addresses, front, app, container: None, image: None, preparation: None, probe: None, units }
 }
 
 /// Whether a run belongs to another Stampede that is alive: its name begins with that one's process number.

@@ -1,10 +1,15 @@
 //! A table: columns that line up on a terminal as far as there is room, and all of them in Markdown.
 
+use stampede_core::shortened;
+
 use crate::layout::wrap;
 use crate::markdown_text::row;
 
 /// The gap between two columns.
 const GAP: usize = 2;
+
+/// Names are not shortened below this many characters.
+const LEAST_NAME: usize = 24;
 
 /// Columns of the same length.
 #[derive(Clone)]
@@ -60,12 +65,19 @@ impl Table {
     /// The lines of the heading and those of the rows. Names and prose explain themselves: they have a heading beside figures only.
     pub(super) fn lines(&self, width: usize) -> (Vec<String>, Vec<String>) {
         let headings = self.headings();
-        let columns: Vec<(&Column, usize)> =
+        let mut columns: Vec<(&Column, usize)> =
             self.fitting(width).into_iter().map(|column| (column, column.width(headings))).collect();
+        let needed: usize = columns.iter().map(|(_, width)| width + GAP).sum();
+        let longest =
+            columns.iter_mut().filter(|(column, _)| column.kind == Kind::Name).max_by_key(|(_, width)| *width);
+        if let Some((_, name)) = longest {
+            let excess = needed.saturating_sub(width.saturating_add(GAP));
+            *name = name.saturating_sub(excess).max(LEAST_NAME.min(*name));
+        }
         let line = |cell: &dyn Fn(&Column) -> &str| {
             let cells = columns.iter().map(|(column, width)| match column.kind {
                 Kind::Figure => format!("{:>width$}", cell(column)),
-                _ => format!("{:<width$}", cell(column)),
+                _ => format!("{:<width$}", shortened(cell(column), *width)),
             });
             cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned()
         };
@@ -177,6 +189,20 @@ mod tests {
         assert_eq!(heading, ["case            req/s"]);
         assert_eq!(rows, ["go                ±80", "php-cli-server  1,002"]);
         assert_eq!(Table { columns: Vec::new() }.lines(80), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_loses_its_middle() {
+        let names =
+            column(Column::names, &["request", "GET /a/very/long/address/of/a/script.js?version=1.2.3", "GET /"]);
+        let table = Table { columns: vec![names, column(Column::figures, &["ok", "12", "3"])] };
+        for (width, first) in [
+            (80, "GET /a/very/long/address/of/a/script.js?version=1.2.3  12"),
+            (36, "GET /a/very/long…s?version=1.2.3  12"),
+            (10, "GET /a/very/…rsion=1.2.3  12"),
+        ] {
+            assert_eq!(table.lines(width).1[0], first, "{width}");
+        }
     }
 
     #[test]

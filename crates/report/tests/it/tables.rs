@@ -253,7 +253,7 @@ fn what_bounds_a_studys_claims_is_told() {
     insta::assert_snapshot!(head);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("noise floor 1.8 % (10 pairs)"), "{text}");
-    assert!(flat.contains("warning: go: Under load for 30 s it came to no steady state"), "{text}");
+    assert!(flat.contains("warning: go: It reached no steady state in 30 s of load"), "{text}");
 }
 
 #[test]

@@ -21,14 +21,14 @@ pub(crate) struct GateArgs {
     /// What was before: a folder with a stampede.yaml or an application, a revision of the git repository around the current
     /// folder (git:NAME where a folder has that name too), image:NAME for an image that serves by itself, or study:NAME
     pub(crate) base: String,
-    /// What came after, in the same words
+    /// What came after, in any of these forms
     pub(crate) head: String,
     /// How much worse it may be: 20% is 1.2 times the time, or throughput divided by 1.2, which is 17 % less [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Gate")]
     pub(crate) threshold: Option<String>,
     #[command(flatten)]
     pub(crate) metric: MetricArgs,
-    /// Undecided does not pass
+    /// Fail if undecided
     #[arg(long, help_heading = "Gate")]
     pub(crate) strict: bool,
     /// Write a JUnit report (`-` is stdout, in place of the text)

@@ -18,6 +18,9 @@ pub(crate) struct TrafficArgs {
     /// Take the pages of a visit that a browser recorded (Save all as HAR)
     #[arg(long, value_name = "FILE")]
     pub(crate) har: Option<PathBuf>,
+    /// Take N requests that a visitor can come to: pages from / on by their links, and their style sheets, scripts and images
+    #[arg(long, value_name = "N", conflicts_with_all = ["access_log", "urls", "curl", "har"])]
+    pub(crate) crawl: Option<usize>,
     /// How many different requests are taken from a log, the most frequent ones
     #[arg(long, value_name = "N", default_value_t = 20, requires = "access_log")]
     pub(crate) most: usize,

@@ -6,14 +6,16 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use stampede_conduct::Unrecordable;
 use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Request};
-use stampede_plan::MOST_WEIGHT;
+use stampede_plan::{ComparePlan, MOST_WEIGHT};
 use stampede_traffic::{
     AccessLog, BrowserRecording, BusyMinute, LogSummary, Mix, RecordedRequest, RecordedStep, curl, url_list,
 };
 
 use super::args::TrafficArgs;
 use crate::exit::Failure;
+use crate::screen;
 
 /// Lines longer than this are cut: no server writes them.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -34,7 +36,7 @@ impl Traffic {
     ///
     /// What cannot be read, with what to do.
     pub(crate) fn read(args: &TrafficArgs, site: Option<&str>) -> Result<Option<Self>, Failure> {
-        let TrafficArgs { access_log, urls, curl: lines, har, most } = args;
+        let TrafficArgs { access_log, urls, curl: lines, har, most, crawl: _ } = args;
         if *most == 0 {
             return Err(Failure::usage("--most 0 takes no request; give at least 1"));
         }
@@ -59,6 +61,15 @@ impl Traffic {
             return Ok(None);
         };
         Ok(Some(traffic))
+    }
+
+    /// Makes these the requests of a plan, their answers to be recorded, and prints what there is to say of them.
+    pub(crate) fn put_into(self, plan: &mut ComparePlan) -> Unrecordable {
+        let Self { exchanges, notes } = self;
+        notes.iter().for_each(|note| screen::note(note));
+        plan.unrecorded = exchanges.iter().map(|exchange| exchange.name.clone()).collect();
+        plan.workload.exchanges = exchanges;
+        Unrecordable::LeftOut
     }
 }
 
@@ -160,7 +171,7 @@ fn notes(summary: &LogSummary) -> Vec<String> {
 }
 
 /// The first of these names.
-fn some(names: &[String]) -> String {
+pub(crate) fn some(names: &[String]) -> String {
     const MOST: usize = 5;
     match names.len().checked_sub(MOST) {
         Some(more @ 1..) => format!("{} and {more} more", names[..MOST].join(", ")),
@@ -218,7 +229,7 @@ fn of_recording(recording: BrowserRecording, file: &Path) -> Result<Traffic, Fai
 }
 
 /// The requests of a mix, with weights in proportion to how often each was seen.
-fn weighed(mix: &Mix) -> Vec<Exchange> {
+pub(crate) fn weighed(mix: &Mix) -> Vec<Exchange> {
     let most = mix.requests.iter().map(|mixed| mixed.count).max().unwrap_or(1);
     let scaled = |count: u64| match most <= u64::from(MOST_WEIGHT) {
         true => u32::try_from(count).unwrap_or(MOST_WEIGHT),

@@ -7,6 +7,7 @@ use clap::Arg;
 use stampede_plan::LoadFlags;
 
 use crate::args::{BackendArgs, QuietArgs};
+use crate::kubernetes::args::PodArgs;
 
 /// What to send where, how much of it, and what must come back.
 #[derive(Debug, clap::Args)]
@@ -19,7 +20,8 @@ use crate::args::{BackendArgs, QuietArgs};
         stampede load http://127.0.0.1:8080/ --load open:50/10s,50..500/60s\n  \
         stampede load https://localhost:8443/ --http2 --streams 10 --insecure\n  \
         stampede load http://127.0.0.1:8080/ -n 1000 -b @body.json --json result.json\n  \
-        stampede load http://127.0.0.1:8080/ --scenario rinha.yaml --feeder people=payloads.tsv\n\n\
+        stampede load http://127.0.0.1:8080/ --scenario rinha.yaml --feeder people=payloads.tsv\n  \
+        stampede load http://web.shop.svc/ --generators kubernetes:2 --namespace shop --generator-image r.example/stampede\n\n\
         Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
         4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\
         130 interrupted.")]
@@ -70,6 +72,8 @@ pub(crate) struct LoadArgs {
     /// Write the response times as a percentile file for HdrHistogram's plotter
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hdr: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) pods: PodArgs,
     #[command(flatten)]
     pub(crate) quiet: QuietArgs,
 }

@@ -145,6 +145,58 @@ fn the_pages_of_a_visit_are_taken_and_what_changes_something_is_named() {
 }
 
 #[test]
+fn a_site_is_walked_over_from_its_first_page() {
+    let pages = |request: &Request| {
+        let (status, kind, body) = match &*request.path {
+            "/robots.txt" => (200, "text/plain", "User-agent: *\nDisallow: /admin\n"),
+            "/" => (
+                200,
+                "text/html",
+                "<link rel=stylesheet href=/a.css><a href='/list?page=2'>l</a><a href=/admin>a</a><a href=/logout>o</a>\
+                 <a href=/gone>g</a><a href=https://elsewhere.example/>e</a><a href=/account>mine</a>",
+            ),
+            "/a.css" => (200, "text/css", "a{}"),
+            "/list?page=2" => (200, "text/html", "<a href=/>home</a><a href=/about>about</a>"),
+            "/about" => (200, "text/html", "about"),
+            _ => (404, "text/plain", "gone"),
+        };
+        let mut headers = vec![("Content-Type".to_owned(), kind.to_owned())];
+        let is_private = request.path == "/account";
+        headers.extend(is_private.then(|| ("Location".to_owned(), "/login".to_owned())));
+        Answer { status: if is_private { 302 } else { status }, headers, body: body.as_bytes().to_vec() }
+    };
+    let machine = MadeUp::new(move |_| FakeLifetime { answer: Arc::new(pages), ..FakeLifetime::serving(BODY, 1000.0) });
+    let app = machine.application("shop");
+    let said = machine.run(&["init", &app, "--crawl", "30"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(requests(&plan_of(&app)), ["GET /", "GET /a.css", "GET /list?page=2", "GET /about"]);
+    for part in [
+        "4 requests are taken of 7 addresses that were asked, all that was found",
+        "pages link to what fails: /gone (404), /login (404)",
+        "not asked, since robots.txt disallows it: /admin",
+        "not asked, since it ends a session: /logout",
+        "other sites are not asked: elsewhere.example",
+    ] {
+        assert!(said.words().contains(part), "{part}\n{}", said.stderr);
+    }
+    let said = machine.run(&["init", &app, "--crawl", "2", "--force"]);
+    assert_eq!(requests(&plan_of(&app)), ["GET /", "GET /a.css"]);
+    assert!(
+        said.words().contains("2 requests are taken of 2 addresses that were asked (a larger --crawl"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(machine.run(&["init", &app, "--crawl", "0", "--force"]).code, 2);
+    let broken = shop().then(|_| FakeLifetime {
+        answer: Arc::new(|_| Answer { status: 500, headers: Vec::new(), body: b"broken".to_vec() }),
+        ..FakeLifetime::serving(BODY, 1000.0)
+    });
+    let app = broken.application("broken");
+    let said = broken.run(&["init", &app, "--crawl", "30"]);
+    assert!(said.code == 5 && said.words().contains("500 Internal Server Error; mend it first"), "{said:?}");
+}
+
+#[test]
 fn what_cannot_be_read_is_refused_before_anything_is_started() {
     let machine = shop();
     let app = machine.application("shop");

@@ -25,7 +25,7 @@ pub(crate) fn platform(stage: &Stage) -> LocalPlatform {
 pub(crate) async fn find(platform: &LocalPlatform, needs: &[Requirement]) -> Programs {
     let mut programs = Programs::new();
     for need in needs {
-        match platform.detect(need).await {
+        match platform.detect(need, None).await {
             Availability::Found(found) => drop(need.key().map(|key| programs.insert(key.to_owned(), found))),
             Availability::Missing { what, .. } => panic!("needs {what}"),
         }

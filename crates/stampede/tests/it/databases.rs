@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Write as _;
 use std::process::Command;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 
 use crate::stage::{MOST_RUNS, Said, Stage, have};
@@ -170,6 +172,85 @@ fn what_a_database_says_of_its_schema_is_told() {
     assert_eq!(said.code, Some(5), "{}", said.stderr);
     let all = format!("{}{study}", said.stderr).replace("\\\"", "\"");
     assert!(all.contains("psql:schema.sql:1: ERROR:  type \"txt\" does not exist"), "{all}");
+}
+
+/// What mysqldump writes of a server that is another one in all ways.
+const DUMP: &str = "-- MySQL dump 10.13  Distrib 8.4.0, for Linux (x86_64)
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci */;
+USE `shop`;
+CREATE TABLE `posts` (`id` int NOT NULL, `title` varchar(99) COLLATE utf8mb4_0900_ai_ci, `seen` int NOT NULL DEFAULT 0) \
+ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
+INSERT INTO `posts` (`id`, `title`) VALUES (1,'Hello'),(2,'caf\u{e9}');
+DELIMITER ;;
+/*!50003 CREATE*/ /*!50017 DEFINER=`shop`@`10.0.0.%`*/ /*!50003 TRIGGER `t` BEFORE UPDATE ON `posts` FOR EACH ROW SET NEW.seen = NEW.seen + 1 */;;
+DELIMITER ;
+";
+
+/// A site whose settings have the address of its database in a file of their own, as WordPress has them. Each view of a post is counted.
+const SITE: [(&str, &str); 5] = [
+    ("wp-load.php", "<?php"),
+    ("wp-settings.php", "<?php"),
+    ("wp-includes/version.php", "<?php $wp_version = '6.9';"),
+    (
+        "wp-config.php",
+        "<?php\ndefine( 'DB_NAME', 'shop' );\ndefine('DB_USER', 'shop');\n\tdefine(\"DB_PASSWORD\", \"secret\");\n\
+         define( 'DB_HOST', 'db.internal:3307' );\n",
+    ),
+    (
+        "index.php",
+        r#"<?php
+require 'wp-config.php';
+[$host, $port] = explode(':', DB_HOST);
+$db = new mysqli($host, DB_USER, DB_PASSWORD, DB_NAME, (int) $port);
+$db->set_charset('utf8mb4');
+header('Content-Type: text/html; charset=utf-8');
+if (isset($_GET['p'])) {
+    $post = $db->query('SELECT * FROM posts WHERE id = ' . (int) $_GET['p'])->fetch_assoc();
+    $db->query('UPDATE posts SET title = title WHERE id = ' . (int) $_GET['p']);
+    echo "<h1>{$post['title']}</h1>", defined('DISABLE_WP_CRON') ? 'no cron' : 'cron';
+} else {
+    foreach ($db->query('SELECT * FROM posts') as $post) {
+        echo "<a href='/?p={$post['id']}'>{$post['title']}</a>";
+    }
+}
+"#,
+    ),
+];
+
+#[test]
+fn a_site_with_the_dump_of_its_database_is_measured_with_the_pages_that_it_links_to() {
+    let test = "a_site_with_the_dump_of_its_database_is_measured_with_the_pages_that_it_links_to";
+    if !ready(test, &["mariadbd", "mariadb-install-db", "mariadb", "nginx", "php-fpm8.2"], &["mysqli"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let site = stage.home().join("site");
+    for (name, text) in SITE {
+        fs::create_dir_all(site.join(name).parent().unwrap()).unwrap();
+        fs::write(site.join(name), text).unwrap();
+    }
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(DUMP.as_bytes()).unwrap();
+    fs::write(site.join("shop.sql.gz"), packed.finish().unwrap()).unwrap();
+    let said = stage.run_in(&site, &["init", ".", "--database", "shop.sql.gz", "--crawl", "10"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for part in [
+        "its mariadb begins each trial with shop.sql; names of databases left out (2); collations of MySQL 8 replaced (2); owners left out (1)",
+        "3 requests are taken of 3 addresses that were asked",
+    ] {
+        let words = said.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(part), "{part}\n{}", said.stderr);
+    }
+    let plan = fs::read_to_string(site.join("stampede.yaml")).unwrap();
+    assert!(plan.contains("mariadb: {init: shop.sql.gz}"), "{plan}");
+    let expected = fs::read_to_string(site.join("stampede.expected/get-p-2.html")).unwrap();
+    assert_eq!(expected, "<h1>caf\u{e9}</h1>no cron");
+    let flags = ["--runtimes", "nginx-fpm,php-cli-server", "--rounds", "1", "--duration", "1s", "--warm-up", "0s"];
+    let said = stage.run_in(&site, &[&["compare"][..], &flags, &["--no-yard-stick", "--json", "-"]].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(trials(&study).len(), 2, "{study}");
+    stage.assert_nothing_left();
 }
 
 #[test]

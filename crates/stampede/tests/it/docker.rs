@@ -10,10 +10,13 @@ use serde_json::Value;
 
 use crate::counter::go_app;
 use crate::export::{ask, free, keep, measured};
-use crate::images;
 use crate::stage::{Said, Stage, have, send, wait_until, workload};
+use crate::{images, makers};
 
 pub(crate) const BASE: &str = "debian:bookworm";
+
+/// In containers with Debian's packages.
+const ON_DEBIAN: [&str; 4] = ["--platform", "docker", "--base-image", BASE];
 
 /// The smallest Debian.
 const BARE: &str = "debian:bare";
@@ -159,9 +162,11 @@ fn containers_are_compared_exported_and_started_again() {
     // It exports the latest study.
     serves_what_is_exported(&stage, &engine);
     images::are_compared(&stage, &engine);
+    makers::are_compared(&stage, &engine);
     starts_a_replica_again(&stage, &engine);
     let said = run(&stage, &engine, &["clean", "--images"]);
     assert!(said.code == Some(0) && said.stderr.contains("removed the image stampede-software:"), "{said:?}");
+    assert!(said.stderr.contains("docker rmi debian:bookworm php:8.2-cli-bookworm php:8.2-fpm-bookworm"), "{said:?}");
     assert_eq!(engine.ask(&["images", "-q", "stampede-software"]), Vec::<String>::new());
 }
 
@@ -335,7 +340,7 @@ fn refuses(stage: &Stage, engine: &Engine) {
     assert!(said.code == Some(3) && said.stderr.contains("docker import - nowhere.invalid/debian:12"), "{said:?}");
     let app = tempfile::tempdir().unwrap();
     fs::write(app.path().join("index.php"), "hello").unwrap();
-    let plan = "app: {dir: ., kind: front-controller, index: index.php, extensions: [nowhere], requests: [{path: /}]}\nplatform: docker\n";
+    let plan = "app: {dir: ., kind: front-controller, index: index.php, extensions: [nowhere], requests: [{path: /}]}\nplatform: docker\nbase_image: debian:bookworm\n";
     fs::write(app.path().join("stampede.yaml"), plan).unwrap();
     for builds in [true, false] {
         let app = app.path().to_str().unwrap();
@@ -349,7 +354,8 @@ fn refuses(stage: &Stage, engine: &Engine) {
 /// More than the limit holds: the kernel kills the server, and that is told.
 fn tells_of_memory(stage: &Stage, engine: &Engine) {
     let greedy = workload("greedy");
-    let base = ["compare", &greedy, "--platform", "docker", "--runtimes", "php-cli-server", "--memory", "64Mi"];
+    let base = ["compare", &greedy, "--runtimes", "php-cli-server", "--memory", "64Mi"];
+    let base = [&base[..], &ON_DEBIAN].concat();
     let short = ["--rounds", "1", "--duration", "1s", "--warm-up", "200ms", "--no-yard-stick"];
     let said = run(stage, engine, &[&base[..], &short].concat());
     assert!(said.code == Some(5) && said.words().contains("limit of 64Mi"), "{said:?}");
@@ -362,8 +368,8 @@ fn tells_of_memory(stage: &Stage, engine: &Engine) {
 fn holds_parts_to_shares(stage: &Stage, engine: &Engine) {
     let shares = ["--share", "postgres=0.3,160Mi", "--share", "balancer=0.1,64Mi", "--share", "replica=0.25,96Mi"];
     let set = ["--set", "postgres.work_mem=8MB", "--set", "postgres.max_connections=40"];
-    let short =
-        ["--platform", "docker", "--duration", "1s", "--warm-up", "300ms", "--rounds", "1", "--load", "closed:4"];
+    let short = ["--duration", "1s", "--warm-up", "300ms", "--rounds", "1", "--load", "closed:4"];
+    let short = [&ON_DEBIAN[..], &short].concat();
     let report = ["--no-yard-stick", "--json", "-"];
     let said = run(stage, engine, &[&PARTS[..], &shares, &set, &short, &report].concat());
     assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
@@ -405,7 +411,8 @@ fn starts_a_replica_again(stage: &Stage, engine: &Engine) {
     let yaml = "title: a test\napps: [{kind: go-program, dir: app, env: {MOST: '250'}}]\nrequests:\n  - name: hello\n    \
                 path: '/?sleep=10ms'\n    expect: {status: 200, body: hello}\n";
     fs::write(folder.path().join("workload.yaml"), yaml).unwrap();
-    let base = ["compare", folder.path().to_str().unwrap(), "--platform", "docker", "--runtimes", "go"];
+    let base = ["compare", folder.path().to_str().unwrap(), "--runtimes", "go"];
+    let base = [&base[..], &ON_DEBIAN].concat();
     let topology = ["--replicas", "2", "--balancer", "nginx", "--restart", "on-failure"];
     let short = ["--duration", "1s", "--warm-up", "200ms", "--rounds", "1", "--load", "closed:8"];
     let report = ["--no-yard-stick", "--json", "-"];
@@ -422,7 +429,8 @@ fn starts_a_replica_again(stage: &Stage, engine: &Engine) {
 
 /// Each instance is a container, under limits of its own.
 fn starts_instances_on_demand(stage: &Stage, engine: &Engine, workload: &str) {
-    let base = ["scale", "php-cli-server", workload, "--platform", "docker", "--cpus", "0.25", "--memory", "128Mi"];
+    let base = ["scale", "php-cli-server", workload, "--cpus", "0.25", "--memory", "128Mi"];
+    let base = [&base[..], &ON_DEBIAN].concat();
     let rest = ["--max-instances", "2", "--load", "closed:4", "--duration", "4s", "--json", "-"];
     let said = run(stage, engine, &[&base[..], &rest].concat());
     assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
@@ -451,8 +459,8 @@ pub(crate) fn ends_when_killed(
 ) {
     let bystander = engine.ask(&["network", "create", "bystander"]);
     for signal in [Signal::TERM, Signal::KILL] {
-        let common = ["--platform", "docker", "--rounds", "1", "--quiet"];
-        let mut command = stage.command(&[args, &common].concat());
+        let common = ["--rounds", "1", "--quiet"];
+        let mut command = stage.command(&[args, &ON_DEBIAN, &common].concat());
         let mut child = stage.spawn(command.env("DOCKER_HOST", engine.host()).stderr(Stdio::null()));
         let mut groups = Vec::new();
         wait_until("the servers run in containers", || {

@@ -80,7 +80,7 @@ fn what_is_not_exported_is_told() {
         (&["config", "-o", new], "it is not said what is exported"),
         (&["config", "nginx-fpm", "markdown", "-o", full], "is not empty"),
         (&["config", "nginx-fpm", "markdown", "-o", new, "--listen", "0.0.0.0:80"], "ports below 1024 are root's"),
-        (&["config", "nginx-fpm", workload, "-o", &inside], "are in one another"),
+        (&["config", "nginx-fpm", workload, "-o", &inside], "lie one in the other"),
         (&["config", "nginx-fpm,go", "markdown", "-o", new], "name one of nginx-fpm, go with --case"),
         (&["config", "frankenphp-binary", "markdown", "-o", new], "frankenphp-binary"),
         (&["config", "nginx-fpm", "rinha", "-o", new], "a runtime is exported alone"),

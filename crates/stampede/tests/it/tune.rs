@@ -157,7 +157,7 @@ fn a_deployment_is_made_better_step_by_step_and_each_says_why() {
     // What each request does in vain is mended first, then what a part lacks that another leaves idle.
     assert_eq!((changes.len(), &changes[..2]), (3, &["", "opcode cache off -> on"][..]), "{found}");
     assert!(changes[2].starts_with("replica 0.1 -> 0."), "{found}");
-    assert!(told("reason")[1].contains("every request compiles its scripts anew"), "{found}");
+    assert!(told("reason")[1].contains("every request compiles its scripts again"), "{found}");
     assert!(told("reason")[2].contains("replica used") && told("reason")[2].contains("which ran out in"), "{found}");
     assert!(steps.iter().all(|step| step["kept"] == true), "{found}");
     let figure = |place: usize| steps[place]["figure"].as_f64().unwrap();

@@ -17,6 +17,7 @@ fn help_teaches() {
     assert_snapshot!("help_scale", said(&["scale", "--help"]));
     assert_snapshot!("help_gate", said(&["gate", "--help"]));
     assert_snapshot!("help_tune", said(&["tune", "--help"]));
+    assert_snapshot!("help_size", said(&["size", "--help"]));
     assert_snapshot!("help_report", said(&["report", "--help"]));
     assert_snapshot!("help_why", said(&["why", "--help"]));
     assert_snapshot!("help_inside", said(&["inside", "--help"]));

@@ -1,0 +1,18 @@
+//! The cheapest deployment that holds an objective: which size to try next, which to confirm, and what came of it.
+//!
+//! Pure: what is next follows from the readings of all trials before, so that a search that was interrupted continues as if it had
+//! not been. A size is a runtime under limits of CPU and memory with so many workers, and its price. Single trials search, guided
+//! by a model of queues; a choice is made from fresh blocks alone ([ADR 47](../../../docs/adr/0047-a-size-is-confirmed-from-dear-to-cheap.md)).
+
+mod belief;
+mod confirmation;
+mod grid;
+mod hopeless;
+mod outcome;
+mod search;
+
+pub use self::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, SizeVerdict};
+pub use self::grid::{SizeCell, SizeFigures, SizeGrid, SizeOutcome, SizeReading, SizeRole};
+pub use self::hopeless::{Hopeless, MEMORY_MARGIN};
+pub use self::outcome::{SizeChoice, SizeFate, SizeFound, size_found};
+pub use self::search::{SizeQuestion, SizeStage, SizeStep, size_step};

@@ -1,0 +1,179 @@
+//! Whether fresh blocks show that a size holds its objective.
+
+use stampede_stats::{Confidence, Interval, mean_interval, share_of_none};
+
+use super::grid::{SizeFigures, SizeOutcome, SizeReading, SizeRole};
+
+/// Blocks before the first look; after each look that decides nothing there are twice as many, up to [`MOST_BLOCKS`].
+pub const FIRST_BLOCKS: u32 = 4;
+
+/// Blocks after which a size that is not shown to hold does not count as one that does.
+pub const MOST_BLOCKS: u32 = 16;
+
+/// How often a size that misses its objective is confirmed at most, of all its looks together: three of them, each with a third of
+/// it (Bonferroni).
+const ERROR: f64 = 0.005;
+const LOOKS: f64 = 3.0;
+
+/// What a confirmation came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeVerdict {
+    /// It holds: the upper ends of its intervals are below the limits.
+    Confirmed,
+    /// It does not, or that cannot be shown.
+    Refuted,
+    /// More blocks decide.
+    Open,
+}
+
+/// What blocks of a size say together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Confirmation {
+    /// Blocks that count.
+    pub blocks: u32,
+    /// How many times its limit the worst response time was at the load: the geometric mean of the blocks, with its interval.
+    pub load: Option<Interval>,
+    /// The same at the load with its headroom.
+    pub headroom: Option<Interval>,
+    /// How many times as many requests were beyond the limit as may be, the mean of the blocks of the side that is worse: percentiles of
+    /// short windows are too small where requests are slow together, and their share is not.
+    pub over: Option<Interval>,
+    /// Requests without a right answer, of how many, at both.
+    pub errors: (u64, u64),
+    /// What they come to.
+    pub verdict: SizeVerdict,
+    /// Why it was refuted before its blocks could tell.
+    pub reason: Option<String>,
+}
+
+impl Confirmation {
+    /// Of these readings of a size, of which those of a search do not count. `with_headroom`: whether it must hold beyond the load.
+    pub(super) fn of(readings: &[&SizeReading], allowed: Option<f64>, with_headroom: bool) -> Self {
+        let of_role = |role: SizeRole| -> Vec<&SizeFigures> {
+            let ours = readings.iter().filter(|reading| reading.role == role);
+            ours.filter_map(|reading| reading.outcome.figures()).collect()
+        };
+        let (load, headroom) = (of_role(SizeRole::Load), of_role(SizeRole::Headroom));
+        let blocks = if with_headroom { load.len().min(headroom.len()) } else { load.len() } as u32;
+        let both = || load.iter().chain(&headroom);
+        let errors = both().fold((0, 0), |sum, figures| (sum.0 + figures.failed, sum.1 + figures.requests));
+        let intervals = [interval(&load), interval(&headroom)];
+        let sides = if with_headroom { &intervals[..] } else { &intervals[..1] };
+        let ours = || readings.iter().filter(|reading| reading.role != SizeRole::Search);
+        let failed = ours().find_map(|reading| match &reading.outcome {
+            SizeOutcome::Failed(reason) => Some(reason.clone()),
+            SizeOutcome::Served(_) | SizeOutcome::Unusable(_) => None,
+        });
+        let overs = [share(&load), share(&headroom)];
+        let overs = if with_headroom { &overs[..] } else { &overs[..1] };
+        let held = sides.iter().chain(overs).all(|side| side.is_some_and(|side| side.high < 1.0))
+            && errors_hold(errors, allowed);
+        let hopeless = sides.iter().chain(overs).flatten().any(|side| side.value >= 1.0)
+            || allowed.is_some_and(|allowed| errors.1 > 0 && errors.0 as f64 / errors.1 as f64 >= allowed);
+        // Trials that say nothing are not repeated without end.
+        let rounds = ours().filter(|reading| reading.role == SizeRole::Load).count() as u32;
+        let verdict = match () {
+            () if failed.is_some() => SizeVerdict::Refuted,
+            () if blocks < FIRST_BLOCKS && rounds < MOST_BLOCKS => SizeVerdict::Open,
+            () if held => SizeVerdict::Confirmed,
+            () if hopeless || rounds >= MOST_BLOCKS => SizeVerdict::Refuted,
+            () => SizeVerdict::Open,
+        };
+        let over =
+            overs.iter().flatten().copied().reduce(|worst, next| if next.high > worst.high { next } else { worst });
+        let [load, headroom] = intervals;
+        Self { blocks, load, headroom, over, errors, verdict, reason: failed }
+    }
+}
+
+/// The geometric mean of the blocks with the interval whose upper end must be below 1. Blocks scatter by multiples.
+fn interval(figures: &[&SizeFigures]) -> Option<Interval> {
+    let logs: Vec<f64> = figures.iter().map(|figures| figures.times.max(1e-6).ln()).collect();
+    mean_interval(&logs, confidence()?).ok().map(Interval::exp)
+}
+
+/// The mean share of requests beyond the limit, as a multiple of what may be.
+fn share(figures: &[&SizeFigures]) -> Option<Interval> {
+    let shares: Vec<f64> = figures.iter().map(|figures| figures.over).collect();
+    mean_interval(&shares, confidence()?).ok()
+}
+
+/// Two-sided: half of the error is on the side that decides.
+fn confidence() -> Option<Confidence> {
+    Confidence::with_error(2.0 * ERROR / LOOKS)
+}
+
+/// Whether the share of errors is below its limit with the upper end of its interval: that of Clopper and Pearson of none, that of
+/// Wilson of some ("Probable inference, the law of succession, and statistical inference", JASA 22, 1927).
+fn errors_hold((failed, of): (u64, u64), allowed: Option<f64>) -> bool {
+    let Some(allowed) = allowed else { return true };
+    if failed == 0 {
+        return share_of_none(of, Confidence::P95) < allowed;
+    }
+    const Z: f64 = 1.959_964;
+    let (n, share) = (of as f64, failed as f64 / of as f64);
+    let centre = share + Z * Z / (2.0 * n);
+    let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    (centre + half) / (1.0 + Z * Z / n) < allowed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn reading(role: SizeRole, times: f64, failed: u64) -> SizeReading {
+        let figures = SizeFigures {
+            times,
+            over: times,
+            failed,
+            requests: 2_000,
+            work: None,
+            median: Duration::from_millis(5),
+            memory_peak: None,
+            throttled: 0.0,
+        };
+        SizeReading { cell: 0, role, outcome: SizeOutcome::Served(figures) }
+    }
+
+    fn verdict(loads: &[f64], headrooms: &[f64], failed: u64) -> SizeVerdict {
+        let loads = loads.iter().map(|times| reading(SizeRole::Load, *times, failed));
+        let readings: Vec<_> =
+            loads.chain(headrooms.iter().map(|times| reading(SizeRole::Headroom, *times, 0))).collect();
+        Confirmation::of(&readings.iter().collect::<Vec<_>>(), Some(0.001), true).verdict
+    }
+
+    #[test]
+    fn a_size_holds_where_the_upper_ends_do() {
+        use SizeVerdict as V;
+        let near = [0.93, 0.95, 0.94, 0.96];
+        let wide: Vec<f64> = near.iter().cycle().take(8).copied().collect();
+        for (name, loads, headrooms, failed, expected) in [
+            ("well below", &[0.4, 0.42, 0.41, 0.4][..], &[0.6, 0.62, 0.61, 0.6][..], 0, V::Confirmed),
+            ("few blocks", &[0.4; 3], &[0.6; 3], 0, V::Open),
+            ("the headroom is missed", &[0.4, 0.42, 0.41, 0.4], &[1.1, 1.3, 1.2, 1.1], 0, V::Refuted),
+            ("near it, of four", &[0.4, 0.42, 0.41, 0.4], &near, 0, V::Open),
+            ("near it, of eight", &[0.4, 0.42, 0.41, 0.4, 0.4, 0.42, 0.41, 0.4], &wide, 0, V::Confirmed),
+            ("errors", &[0.4, 0.42, 0.41, 0.4], &[0.6, 0.62, 0.61, 0.6], 20, V::Refuted),
+            ("errors near it", &[0.4, 0.42, 0.41, 0.4], &[0.6, 0.62, 0.61, 0.6], 3, V::Open),
+        ] {
+            assert_eq!(verdict(loads, headrooms, failed), expected, "{name}");
+        }
+        // What is not shown in the most blocks is not so.
+        let noisy: Vec<f64> = (0..16).map(|block| if block % 2 == 0 { 0.6 } else { 1.5 }).collect();
+        assert_eq!(verdict(&noisy, &noisy, 0), V::Refuted);
+    }
+
+    #[test]
+    fn one_that_does_not_live_is_refuted_at_once() {
+        let failed = SizeReading {
+            cell: 0,
+            role: SizeRole::Load,
+            outcome: SizeOutcome::Failed("killed for its memory".to_owned()),
+        };
+        let confirmation = Confirmation::of(&[&failed], None, false);
+        assert_eq!(confirmation.verdict, SizeVerdict::Refuted);
+        assert_eq!(confirmation.reason.as_deref(), Some("killed for its memory"));
+    }
+}

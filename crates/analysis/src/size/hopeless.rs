@@ -1,0 +1,202 @@
+//! Sizes that are not tried, since the trials of others show that they cannot hold.
+
+use stampede_core::{Bytes, Cpus};
+
+use super::grid::{SizeCell, SizeGrid, SizeOutcome, SizeReading};
+use super::search::SizeQuestion;
+
+/// How many times the peak that was seen a limit of memory must be at least: what is left of it is for what was not seen.
+pub const MEMORY_MARGIN: f64 = 1.1;
+
+/// A size must lack more than this of what requests were seen to take to be given up without a trial: under other limits they take
+/// somewhat less or more.
+const DEMAND_MARGIN: f64 = 1.15;
+
+/// A size that missed by this much says that a smaller one misses too.
+const FAR: f64 = 1.3;
+
+/// Why a size is not tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Hopeless {
+    /// As many workers, or fewer, needed so much memory.
+    Memory {
+        /// What they needed.
+        peak: Bytes,
+    },
+    /// The requests take more CPU than it has.
+    Cpu {
+        /// What they take.
+        needed: Cpus,
+    },
+    /// The requests keep more workers busy than it has.
+    Workers {
+        /// How many.
+        needed: u32,
+    },
+    /// A size with no less of anything missed the objective by far.
+    Beaten {
+        /// Which.
+        by: usize,
+    },
+}
+
+/// What requests take of a runtime at the least, by all trials of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Demand {
+    /// CPU time of a request, in seconds.
+    pub(super) work: Option<f64>,
+    /// Time of a request without CPU, in seconds.
+    pub(super) wait: f64,
+}
+
+impl Demand {
+    /// Of a runtime.
+    pub(super) fn of(runtime: usize, grid: &SizeGrid, readings: &[SizeReading]) -> Self {
+        let figures = || {
+            let ours = readings.iter().filter_map(|reading| Some((grid.cells().get(reading.cell)?, reading)));
+            ours.filter(move |(cell, _)| cell.runtime == runtime)
+                .filter_map(|(cell, reading)| Some((cell, reading.outcome.figures()?)))
+        };
+        let work = figures().filter_map(|(_, figures)| figures.work).reduce(f64::min);
+        // A queue is no part of it: what missed its limit had one.
+        let wait = figures().filter(|(_, figures)| figures.times < 1.0).filter_map(|(cell, figures)| {
+            let own = figures.work? / cell.cpus.cores().min(1.0);
+            Some((figures.median.as_secs_f64() - own).max(0.0))
+        });
+        Self { work, wait: wait.reduce(f64::min).unwrap_or(0.0) }
+    }
+}
+
+/// The most that a runtime with as many workers or fewer was seen to need.
+pub(super) fn peak_below(cell: &SizeCell, grid: &SizeGrid, readings: &[SizeReading]) -> Option<Bytes> {
+    let ours = readings.iter().filter_map(|reading| Some((grid.cells().get(reading.cell)?, reading)));
+    let smaller = ours.filter(|(other, _)| other.runtime == cell.runtime && other.workers <= cell.workers);
+    smaller.filter_map(|(_, reading)| reading.outcome.figures()?.memory_peak).max()
+}
+
+/// Why a size is not worth a trial, where that is known.
+pub(super) fn hopeless(
+    place: usize,
+    question: &SizeQuestion,
+    grid: &SizeGrid,
+    readings: &[SizeReading],
+    demand: Demand,
+) -> Option<Hopeless> {
+    let cell = grid.cells().get(place)?;
+    if let Some(peak) = peak_below(cell, grid, readings)
+        && (cell.memory.get() as f64) < MEMORY_MARGIN * peak.get() as f64
+    {
+        return Some(Hopeless::Memory { peak });
+    }
+    if let Some(work) = demand.work {
+        let needed = question.sized_rate() * work;
+        if needed > DEMAND_MARGIN * cell.cpus.cores() {
+            return Some(Hopeless::Cpu { needed: Cpus::from_millis((needed * 1000.0).ceil() as u32) });
+        }
+        let busy = question.sized_rate() * (work / cell.cpus.cores().min(1.0) + demand.wait);
+        if cell.workers > 0 && busy > DEMAND_MARGIN * f64::from(cell.workers) {
+            return Some(Hopeless::Workers { needed: busy.ceil() as u32 });
+        }
+    }
+    let by = readings.iter().find(|reading| {
+        let Some(other) = grid.cells().get(reading.cell) else { return false };
+        reading.cell != place && is_no_better(cell, other, &reading.outcome)
+    });
+    by.map(|reading| Hopeless::Beaten { by: reading.cell })
+}
+
+/// Whether what came of another size says that this one misses the objective too.
+fn is_no_better(cell: &SizeCell, other: &SizeCell, outcome: &SizeOutcome) -> bool {
+    if cell.runtime != other.runtime || cell.cpus > other.cpus || cell.memory > other.memory {
+        return false;
+    }
+    match outcome {
+        SizeOutcome::Served(figures) => cell.workers == other.workers && figures.times >= FAR,
+        // More workers need more of what one that failed had too little of.
+        SizeOutcome::Failed(_) => cell.workers >= other.workers,
+        SizeOutcome::Unusable(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::grid::{SizeFigures, SizeRole};
+    use super::*;
+
+    fn cell(cpus: u32, mib: u64, workers: u32) -> SizeCell {
+        let (cpus, memory) = (Cpus::from_millis(cpus), Bytes::from_mib(mib));
+        SizeCell { runtime: 0, cpus, memory, workers, price: f64::from(cpus.millis()) + memory.mib() / 100.0 }
+    }
+
+    #[test]
+    fn what_others_showed_to_be_too_little_is_not_tried() {
+        let cells = [cell(250, 256, 4), cell(1000, 64, 4), cell(1000, 64, 2), cell(1000, 256, 1), cell(1000, 512, 4)];
+        let grid = SizeGrid::new(cells.to_vec());
+        let place = |wanted: &SizeCell| grid.cells().iter().position(|cell| cell == wanted).unwrap();
+        let question =
+            SizeQuestion { rate: 100.0, headroom: 0.0, beyond: 0.01, below: 0.2, errors: None, most_cells: 9 };
+        let figures = SizeFigures {
+            times: 0.5,
+            over: 0.1,
+            failed: 0,
+            requests: 1_000,
+            work: Some(0.004),
+            median: Duration::from_millis(24),
+            memory_peak: Some(Bytes::from_mib(60)),
+            throttled: 0.0,
+        };
+        let readings =
+            [SizeReading { cell: place(&cells[4]), role: SizeRole::Search, outcome: SizeOutcome::Served(figures) }];
+        let demand = Demand::of(0, &grid, &readings);
+        assert_eq!(demand, Demand { work: Some(0.004), wait: 0.02 });
+        let told = |cell: &SizeCell| hopeless(place(cell), &question, &grid, &readings, demand);
+        assert_eq!(told(&cells[0]), Some(Hopeless::Cpu { needed: Cpus::from_millis(400) }));
+        assert_eq!(told(&cells[1]), Some(Hopeless::Memory { peak: Bytes::from_mib(60) }));
+        // Two workers may need less memory, and they are too few.
+        assert_eq!(told(&cells[2]), Some(Hopeless::Workers { needed: 3 }));
+        assert_eq!(told(&cells[3]), Some(Hopeless::Workers { needed: 3 }));
+        assert_eq!(told(&cells[4]), None);
+    }
+
+    #[test]
+    fn what_misses_by_far_or_does_not_live_says_so_of_what_is_smaller() {
+        let (small, large) = (cell(500, 256, 4), cell(1000, 512, 4));
+        let served = |times| {
+            SizeOutcome::Served(SizeFigures {
+                times,
+                over: times,
+                failed: 0,
+                requests: 1,
+                work: None,
+                median: Duration::ZERO,
+                memory_peak: None,
+                throttled: 0.0,
+            })
+        };
+        let failed = SizeOutcome::Failed("killed".to_owned());
+        for (name, cell, other, outcome, no_better) in [
+            ("by far", &small, &large, served(2.0), true),
+            ("by little", &small, &large, served(1.1), false),
+            ("a larger one", &large, &small, served(2.0), false),
+            ("fewer workers", &SizeCell { workers: 2, ..small.clone() }, &large, served(2.0), false),
+            (
+                "more workers of one that did not live",
+                &SizeCell { workers: 8, ..small.clone() },
+                &large,
+                failed.clone(),
+                true,
+            ),
+            (
+                "fewer workers of one that did not live",
+                &SizeCell { workers: 2, ..small.clone() },
+                &large,
+                failed,
+                false,
+            ),
+        ] {
+            assert_eq!(is_no_better(cell, other, &outcome), no_better, "{name}");
+        }
+    }
+}

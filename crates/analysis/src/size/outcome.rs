@@ -1,0 +1,115 @@
+//! What a search for a size came to.
+
+use super::confirmation::{Confirmation, SizeVerdict};
+use super::grid::{SizeGrid, SizeOutcome, SizeReading, SizeRole};
+use super::hopeless::Hopeless;
+use super::search::{Known, SizeQuestion};
+
+/// What became of a size.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SizeFate {
+    /// Fresh blocks show that it holds.
+    Confirmed,
+    /// They do not.
+    Refuted,
+    /// It held in the trial of the search.
+    Held,
+    /// It missed the objective in that trial.
+    Missed,
+    /// It did not start, or did not live.
+    Failed(String),
+    /// Its trial says nothing of it.
+    Unusable(String),
+    /// It was not worth a trial.
+    Hopeless(Hopeless),
+    /// It was not tried.
+    Untried,
+}
+
+/// The size that is chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizeChoice {
+    /// Which.
+    pub cell: usize,
+    /// What its blocks say.
+    pub confirmation: Confirmation,
+}
+
+/// What a search came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizeFound {
+    /// The cheapest that is shown to hold.
+    pub choice: Option<SizeChoice>,
+    /// What each size came to, in the order of the grid.
+    pub fates: Vec<SizeFate>,
+    /// What blocks say of each size that has some, in the order in which they were begun.
+    pub confirmations: Vec<(usize, Confirmation)>,
+    /// Sizes that were tried of which no cheaper one had shorter response times, the cheapest first.
+    pub frontier: Vec<usize>,
+    /// The best of those that were tried where none holds: the one that missed by least.
+    pub nearest: Option<usize>,
+    /// How many sizes were tried.
+    pub tried: usize,
+}
+
+impl SizeFound {
+    /// Whether nothing smaller could have been chosen: no size of the search has less of CPU or memory.
+    #[must_use]
+    pub fn is_smallest(&self, grid: &SizeGrid) -> bool {
+        let Some(choice) = self.choice.as_ref().and_then(|choice| grid.cells().get(choice.cell)) else { return false };
+        grid.cells().iter().all(|cell| cell.cpus >= choice.cpus && cell.memory >= choice.memory)
+    }
+}
+
+/// The worst response time of a size as a multiple of its limit, at the load with its headroom: of its blocks, or of its trial.
+pub(super) fn times_of(confirmation: Option<&Confirmation>, readings: &[&SizeReading]) -> Option<f64> {
+    let blocks = confirmation.and_then(|confirmation| confirmation.headroom.or(confirmation.load));
+    let trial = readings.iter().find(|reading| reading.role == SizeRole::Search);
+    blocks.map(|blocks| blocks.value).or_else(|| Some(trial?.outcome.figures()?.times))
+}
+
+/// What these trials came to.
+#[must_use]
+pub fn size_found(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeReading]) -> SizeFound {
+    let known = Known::of(question, grid, readings);
+    let confirmations = known.confirmations();
+    let of = |place: usize| confirmations.iter().find(|(cell, _)| *cell == place).map(|(_, confirmation)| confirmation);
+    let fates = (0..grid.cells().len()).map(|place| fate(place, of(place), question, &known)).collect();
+    let confirmed = confirmations.iter().filter(|(_, confirmation)| confirmation.verdict == SizeVerdict::Confirmed);
+    // Places are in the order of prices.
+    let choice = confirmed.min_by_key(|(cell, _)| *cell);
+    let choice = choice.map(|(cell, confirmation)| SizeChoice { cell: *cell, confirmation: confirmation.clone() });
+    let mut frontier = Vec::new();
+    let mut shortest = f64::INFINITY;
+    let mut nearest: Option<(usize, f64)> = None;
+    for place in 0..grid.cells().len() {
+        let Some(times) = times_of(of(place), &known.of_cell(place)) else { continue };
+        if times < shortest {
+            shortest = times;
+            frontier.push(place);
+        }
+        if nearest.is_none_or(|(_, least)| times < least) {
+            nearest = Some((place, times));
+        }
+    }
+    let nearest = nearest.filter(|_| choice.is_none()).map(|(place, _)| place);
+    let tried = known.tried();
+    SizeFound { choice, fates, confirmations, frontier, nearest, tried }
+}
+
+fn fate(place: usize, confirmation: Option<&Confirmation>, question: &SizeQuestion, known: &Known<'_>) -> SizeFate {
+    match confirmation.map(|confirmation| confirmation.verdict) {
+        Some(SizeVerdict::Confirmed) => return SizeFate::Confirmed,
+        Some(SizeVerdict::Refuted) => return SizeFate::Refuted,
+        Some(SizeVerdict::Open) | None => {}
+    }
+    let readings = known.of_cell(place);
+    // What a trial says counts more than that another was needed.
+    match readings.iter().map(|reading| &reading.outcome).next() {
+        Some(SizeOutcome::Failed(reason)) => SizeFate::Failed(reason.clone()),
+        Some(SizeOutcome::Unusable(reason)) => SizeFate::Unusable(reason.clone()),
+        Some(outcome) if question.is_held(outcome) => SizeFate::Held,
+        Some(_) => SizeFate::Missed,
+        None => known.hopeless(place).map_or(SizeFate::Untried, SizeFate::Hopeless),
+    }
+}

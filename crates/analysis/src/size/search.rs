@@ -1,0 +1,346 @@
+//! Which size to try or to confirm next.
+//!
+//! The search tries what is expected to save most: the probability that a size holds times what it costs less than the cheapest
+//! that seemed to hold. Then sizes are confirmed in fresh blocks from dear to cheap. A confirmed size is never given up for a dearer
+//! one, and the first that cannot be confirmed below it ends that, but for [`MOST_REFUTED`]: so as many chances there are, and no
+//! more, that a size is chosen which misses its objective.
+
+use super::belief::Belief;
+use super::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, SizeVerdict};
+use super::grid::{SizeGrid, SizeOutcome, SizeReading, SizeRole};
+use super::hopeless::{Demand, hopeless};
+
+/// A size that is expected to save less than this share of what the cheapest costs that seems to hold is not tried.
+const LEAST_GAIN: f64 = 0.004;
+
+/// The same of a confirmation, which takes many trials, and what must be believed of its size at least.
+const LEAST_SAVING: f64 = 0.005;
+const PLAUSIBLE: f64 = 0.15;
+
+/// What must be believed of a size that is confirmed first, and how much more after each that was refuted. Where one was confirmed,
+/// what is so much believed of comes before what would save more: each that is refuted is one chance less.
+const BELIEVED: f64 = 0.7;
+const BELIEVED_MORE: f64 = 0.07;
+const MOST_BELIEVED: f64 = 0.97;
+
+/// Sizes that are refuted before confirmations end where one was confirmed, and where none was.
+const MOST_REFUTED: usize = 3;
+const MOST_REFUTED_OF_NONE: usize = 5;
+
+/// Sizes of a runtime that are tried before it is given up as one that does not serve.
+const FIRST_TRIES: usize = 4;
+
+/// Cells that the search leaves to confirmations.
+const KEPT: usize = 3;
+
+/// What is searched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizeQuestion {
+    /// Requests a second.
+    pub rate: f64,
+    /// By how much more of them it must hold, as a share.
+    pub headroom: f64,
+    /// The share of requests that may be beyond the limit of the response time.
+    pub beyond: f64,
+    /// That limit, in seconds.
+    pub below: f64,
+    /// The share of requests that may have no right answer, where that is asked for.
+    pub errors: Option<f64>,
+    /// Sizes that are tried at most.
+    pub most_cells: usize,
+}
+
+impl SizeQuestion {
+    /// Requests a second with the headroom.
+    pub fn sized_rate(&self) -> f64 {
+        self.rate * (1.0 + self.headroom)
+    }
+
+    /// Whether a trial of a search held the objective.
+    pub(super) fn is_held(&self, outcome: &SizeOutcome) -> bool {
+        outcome.figures().is_some_and(|figures| {
+            let errors = figures.failed as f64 / (figures.requests as f64).max(1.0);
+            figures.times < 1.0 && self.errors.is_none_or(|allowed| errors < allowed)
+        })
+    }
+}
+
+/// How far a search may go: its time decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeStage {
+    /// It may try other sizes.
+    Search,
+    /// It may confirm what it found.
+    Confirm,
+    /// It ends.
+    Over,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeStep {
+    /// A trial of a size, at the load with its headroom.
+    Try {
+        /// Which.
+        cell: usize,
+    },
+    /// Blocks of a size, each at the load and at the load with its headroom.
+    Confirm {
+        /// Which.
+        cell: usize,
+        /// How many more.
+        blocks: u32,
+    },
+    /// The search is over.
+    Done,
+}
+
+/// What comes next after these trials.
+#[must_use]
+pub fn size_step(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeReading], stage: SizeStage) -> SizeStep {
+    let known = Known::of(question, grid, readings);
+    if stage == SizeStage::Over {
+        return SizeStep::Done;
+    }
+    let confirmed = known.confirmations();
+    if stage == SizeStage::Search
+        && confirmed.is_empty()
+        && let Some(cell) = known.next_trial()
+    {
+        return SizeStep::Try { cell };
+    }
+    match known.next_confirmation(&confirmed) {
+        Some((cell, blocks)) => SizeStep::Confirm { cell, blocks },
+        None => SizeStep::Done,
+    }
+}
+
+/// What the trials so far say.
+pub(super) struct Known<'a> {
+    question: &'a SizeQuestion,
+    grid: &'a SizeGrid,
+    readings: &'a [SizeReading],
+    /// By runtime.
+    beliefs: Vec<(Belief<'a>, Demand)>,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn of(question: &'a SizeQuestion, grid: &'a SizeGrid, readings: &'a [SizeReading]) -> Self {
+        let runtimes = grid.cells().iter().map(|cell| cell.runtime + 1).max().unwrap_or(0);
+        let of_runtime = |runtime| (Belief::of(runtime, question, grid, readings), Demand::of(runtime, grid, readings));
+        Self { question, grid, readings, beliefs: (0..runtimes).map(of_runtime).collect() }
+    }
+
+    /// Trials of a size, in their order.
+    pub(super) fn of_cell(&self, cell: usize) -> Vec<&'a SizeReading> {
+        self.readings.iter().filter(|reading| reading.cell == cell).collect()
+    }
+
+    /// Why a size is not worth a trial.
+    pub(super) fn hopeless(&self, place: usize) -> Option<super::Hopeless> {
+        let (_, demand) = self.beliefs.get(self.grid.cells().get(place)?.runtime)?;
+        hopeless(place, self.question, self.grid, self.readings, *demand)
+    }
+
+    /// How probable it is that a size holds.
+    pub(super) fn holds(&self, place: usize) -> f64 {
+        let cell = self.grid.cells().get(place);
+        cell.and_then(|cell| Some(self.beliefs.get(cell.runtime)?.0.holds(cell))).unwrap_or(0.0)
+    }
+
+    fn is_tried(&self, place: usize) -> bool {
+        self.readings.iter().any(|reading| reading.cell == place)
+    }
+
+    /// How many sizes were tried.
+    pub(super) fn tried(&self) -> usize {
+        (0..self.grid.cells().len()).filter(|place| self.is_tried(*place)).count()
+    }
+
+    /// What each size came to that was confirmed or refuted in blocks, or is being so.
+    pub(super) fn confirmations(&self) -> Vec<(usize, Confirmation)> {
+        let mut places: Vec<usize> = Vec::new();
+        for reading in self.readings.iter().filter(|reading| reading.role != SizeRole::Search) {
+            if !places.contains(&reading.cell) {
+                places.push(reading.cell);
+            }
+        }
+        let of = |place| Confirmation::of(&self.of_cell(place), self.question.errors, self.question.headroom > 0.0);
+        places.into_iter().map(|place| (place, of(place))).collect()
+    }
+
+    /// The size that a search tries next.
+    fn next_trial(&self) -> Option<usize> {
+        if self.tried() + KEPT >= self.question.most_cells.max(KEPT + 1) {
+            return None;
+        }
+        if let Some(first) = (0..self.beliefs.len()).find_map(|runtime| self.first_of(runtime)) {
+            return Some(first);
+        }
+        let held = self.readings.iter().filter(|reading| self.question.is_held(&reading.outcome));
+        let cheapest = held.filter_map(|reading| self.grid.cells().get(reading.cell)).map(|cell| cell.price);
+        let cheapest = cheapest.reduce(f64::min);
+        let dearest = self.grid.cells().last().map_or(0.0, |cell| cell.price);
+        let bound = cheapest.unwrap_or(1.5 * dearest);
+        let gain = |place: usize| {
+            let price = self.grid.cells().get(place).map_or(f64::INFINITY, |cell| cell.price);
+            self.holds(place) * (bound - price) / bound
+        };
+        let open =
+            (0..self.grid.cells().len()).filter(|place| !self.is_tried(*place) && self.hopeless(*place).is_none());
+        let best =
+            open.map(|place| (place, gain(place))).reduce(|best, next| if next.1 > best.1 { next } else { best });
+        best.filter(|(_, gain)| *gain > LEAST_GAIN).map(|(place, _)| place)
+    }
+
+    /// The size of a runtime that is tried first: the largest, since what requests take is seen best where nothing is short; where
+    /// that did not serve, the next smaller pool. None of one that served, or that no pool lets serve.
+    fn first_of(&self, runtime: usize) -> Option<usize> {
+        let is_ours = |place: usize| self.grid.cells().get(place).is_some_and(|cell| cell.runtime == runtime);
+        let served = |reading: &SizeReading| reading.outcome.figures().is_some();
+        let tried = self.readings.iter().filter(|reading| is_ours(reading.cell)).count();
+        if tried >= FIRST_TRIES || self.readings.iter().any(|reading| is_ours(reading.cell) && served(reading)) {
+            return None;
+        }
+        let ours = self.grid.cells().iter().enumerate().filter(|(place, _)| is_ours(*place) && !self.is_tried(*place));
+        let open = ours.filter(|(place, _)| self.hopeless(*place).is_none());
+        open.max_by_key(|(_, cell)| (cell.cpus, cell.memory, cell.workers)).map(|(place, _)| place)
+    }
+
+    /// The size whose blocks are measured next, and how many of them.
+    fn next_confirmation(&self, confirmations: &[(usize, Confirmation)]) -> Option<(usize, u32)> {
+        let with = |verdict| confirmations.iter().filter(move |(_, confirmation)| confirmation.verdict == verdict);
+        if let Some((cell, open)) = with(SizeVerdict::Open).next() {
+            let next = [FIRST_BLOCKS, 2 * FIRST_BLOCKS, MOST_BLOCKS].into_iter().find(|look| *look > open.blocks);
+            return Some((*cell, next.unwrap_or(MOST_BLOCKS).saturating_sub(open.blocks).max(1)));
+        }
+        let price = |place: usize| self.grid.cells().get(place).map_or(f64::INFINITY, |cell| cell.price);
+        let cheapest = with(SizeVerdict::Confirmed).map(|(cell, _)| price(*cell)).reduce(f64::min);
+        let refuted = with(SizeVerdict::Refuted).count();
+        let most = if cheapest.is_some() { MOST_REFUTED } else { MOST_REFUTED_OF_NONE };
+        if refuted >= most {
+            return None;
+        }
+        let known = |place: usize| confirmations.iter().any(|(cell, _)| *cell == place);
+        let open: Vec<(usize, f64)> = (0..self.grid.cells().len())
+            .filter(|place| !known(*place) && self.hopeless(*place).is_none())
+            .map(|place| (place, self.holds(place)))
+            .collect();
+        let next = match cheapest {
+            Some(cheapest) => {
+                let saving = |(place, holds): &(usize, f64)| holds * (cheapest - price(*place)) / cheapest;
+                let better = open.into_iter().filter(|one| one.1 >= PLAUSIBLE && saving(one) > LEAST_SAVING);
+                let rank = |one: &(usize, f64)| (one.1 >= BELIEVED, saving(one));
+                better.reduce(|best, next| if rank(&next) > rank(&best) { next } else { best })
+            }
+            None => {
+                // The cheapest first: places are in the order of prices.
+                let least = (BELIEVED + BELIEVED_MORE * refuted as f64).min(MOST_BELIEVED);
+                let believed = open.iter().find(|(_, holds)| *holds >= least).copied();
+                let likely = || open.iter().copied().reduce(|best, next| if next.1 > best.1 { next } else { best });
+                believed.or_else(|| likely().filter(|(_, holds)| *holds >= PLAUSIBLE))
+            }
+        };
+        next.map(|(cell, _)| (cell, FIRST_BLOCKS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use stampede_core::{Bytes, Cpus};
+
+    use super::super::grid::{SizeCell, SizeFigures};
+    use super::super::outcome::{SizeFate, size_found};
+    use super::*;
+
+    const QUESTION: SizeQuestion =
+        SizeQuestion { rate: 100.0, headroom: 0.2, beyond: 0.01, below: 0.2, errors: Some(0.01), most_cells: 14 };
+
+    fn grid() -> SizeGrid {
+        let mut cells = Vec::new();
+        for (cpus, mib, workers) in [250, 500, 700, 1000]
+            .into_iter()
+            .flat_map(|cpus| [64, 128, 256].map(move |mib| (cpus, mib)))
+            .flat_map(|(cpus, mib)| [2, 4].map(move |workers| (cpus, mib, workers)))
+        {
+            let (cpus, memory) = (Cpus::from_millis(cpus), Bytes::from_mib(mib));
+            let price = 30.0 * cpus.cores() + memory.mib() / 256.0;
+            cells.push(SizeCell { runtime: 0, cpus, memory, workers, price });
+        }
+        SizeGrid::new(cells)
+    }
+
+    /// A runtime whose response time is `limit` times 0.3 core over what it has, and that needs 40 MiB and 10 for each worker.
+    fn outcome(cell: &SizeCell, limit: f64) -> SizeOutcome {
+        let peak = 40 + 10 * u64::from(cell.workers);
+        if (peak as f64) > cell.memory.mib() {
+            return SizeOutcome::Failed("killed for its memory".to_owned());
+        }
+        let times = limit * 0.3 / cell.cpus.cores();
+        SizeOutcome::Served(SizeFigures {
+            times,
+            over: times,
+            failed: 0,
+            requests: 2_000,
+            work: Some(0.002),
+            median: Duration::from_millis(5),
+            memory_peak: Some(Bytes::from_mib(peak)),
+            throttled: 0.0,
+        })
+    }
+
+    fn searched(limit: f64) -> Vec<SizeReading> {
+        let grid = grid();
+        let mut readings = Vec::new();
+        loop {
+            let (cell, roles): (usize, Vec<SizeRole>) = match size_step(&QUESTION, &grid, &readings, SizeStage::Search)
+            {
+                SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
+                SizeStep::Confirm { cell, blocks } => {
+                    (cell, (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]).collect())
+                }
+                SizeStep::Done => return readings,
+            };
+            let of = |role| SizeReading { cell, role, outcome: outcome(&grid.cells()[cell], limit) };
+            readings.extend(roles.into_iter().map(of));
+            assert!(readings.len() < 500);
+        }
+    }
+
+    #[test]
+    fn the_cheapest_that_holds_is_confirmed_and_what_is_smaller_is_not() {
+        let (grid, readings) = (grid(), searched(1.5));
+        let found = size_found(&QUESTION, &grid, &readings);
+        let choice = &grid.cells()[found.choice.as_ref().unwrap().cell];
+        // 1.5 x 0.3 / 0.5 is 0.9; with a quarter of a core it is 1.8. Two workers need 60 MiB, and a tenth more: 66.
+        assert_eq!((choice.cpus.millis(), choice.memory.mib(), choice.workers), (500, 128.0, 2), "{found:?}");
+        assert!(found.tried <= QUESTION.most_cells);
+        assert!(!found.is_smallest(&grid));
+        let is_hopeless = |fate: &SizeFate| matches!(fate, SizeFate::Hopeless(_));
+        assert!(found.fates.iter().any(is_hopeless), "{:?}", found.fates);
+    }
+
+    #[test]
+    fn where_nothing_holds_nothing_is_chosen() {
+        let found = size_found(&QUESTION, &grid(), &searched(9.0));
+        assert_eq!(found.choice, None);
+        assert_eq!(grid().cells()[found.nearest.unwrap()].cpus.millis(), 1000);
+    }
+
+    #[test]
+    fn what_is_next_follows_from_the_trials_alone_and_time_ends_it() {
+        let (grid, readings) = (grid(), searched(1.5));
+        let first = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search);
+        assert_eq!(first, size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search));
+        let SizeStep::Try { cell } = first else { panic!("{first:?}") };
+        assert_eq!(cell, readings[1].cell);
+        assert_eq!(size_step(&QUESTION, &grid, &readings[..1], SizeStage::Over), SizeStep::Done);
+        let confirmed = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Confirm);
+        assert!(matches!(confirmed, SizeStep::Confirm { blocks: FIRST_BLOCKS, .. }), "{confirmed:?}");
+        // The largest comes first, as what requests take is seen best there.
+        let largest = &grid.cells()[readings[0].cell];
+        assert_eq!((largest.cpus.millis(), largest.memory.mib(), largest.workers), (1000, 256.0, 4));
+    }
+}

@@ -1,0 +1,336 @@
+//! The cheapest deployment that holds an objective: sizes that are tried and confirmed one after another.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stampede_analysis::{
+    FIRST_BLOCKS, MOST_BLOCKS, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading,
+    SizeRole, SizeStage, SizeStep, size_found, size_step, took,
+};
+use stampede_core::{
+    Bytes, CpuLayout, Failures, Limits, Outcome, Percentile, ResourceUse, Rounds, SloTerm, StudyKind, Trial,
+};
+use stampede_harness::{Copies, Stop};
+use stampede_plan::{ComparePlan, SizePlan};
+use stampede_scale::SteadySize;
+use stampede_store::StoredStudy;
+
+use crate::exit::Failure;
+use crate::host::{Bench, Ended, attend};
+use crate::sequence::Sequence;
+use crate::site::Site;
+
+/// The share of all sizes that is tried at most, and as many as that where it is less.
+const MOST_SHARE: f64 = 0.12;
+const LEAST_CELLS: usize = 10;
+
+/// The share of its time after which a search confirms what it has.
+const SEARCH_SHARE: f64 = 0.5;
+
+/// Trials that say nothing of a size, before one that does, after which there is nothing to search.
+const MOST_UNUSABLE: usize = 2;
+
+fn part_name(number: usize) -> String {
+    format!("size{number:03}")
+}
+
+/// A search while it is made. Each trial, and the blocks of each confirmation, is a study of its own.
+pub struct Sizing<'a> {
+    plan: SizePlan,
+    grid: SizeGrid,
+    question: SizeQuestion,
+    sequence: Sequence<'a>,
+    readings: Vec<SizeReading>,
+    studies: Vec<StoredStudy>,
+    /// Whether it ended since its time was over.
+    is_out_of_time: bool,
+}
+
+impl<'a> Sizing<'a> {
+    /// Begins a search in the store at this path, or resumes one: of this name, or the newest.
+    ///
+    /// # Errors
+    ///
+    /// When nothing of the size that is searched is sold, or the store cannot be read or has no such search.
+    pub fn begin(
+        bench: Bench<'a>,
+        plan: SizePlan,
+        store: PathBuf,
+        resume: Option<&Option<String>>,
+    ) -> Result<Self, Failure> {
+        bench.host.settle();
+        let grid = grid(&plan);
+        if grid.cells().is_empty() {
+            return Err(Failure::usage(format!(
+                "no size between --cpus and --memory is sold by --prices {}\n  name other limits or another tariff",
+                plan.tariff.id
+            )));
+        }
+        let question = question(&plan, &grid);
+        let first = (StudyKind::OwnRates, &part_name(1)[..]);
+        let (id, seed) = Sequence::begin(&store, resume, first, plan.plan.seed, bench)?;
+        let metric = "response_p99_us".to_owned();
+        let (failures, copies) = (Failures::Figures, Copies::default());
+        Ok(Self {
+            plan: SizePlan { plan: ComparePlan { seed: Some(seed), ..plan.plan.clone() }, ..plan },
+            grid,
+            question,
+            sequence: Sequence { bench, id, metric, failures, store, copies },
+            readings: Vec::new(),
+            studies: Vec::new(),
+            is_out_of_time: false,
+        })
+    }
+
+    /// Makes the search: how that ended.
+    ///
+    /// # Errors
+    ///
+    /// When it could not begin.
+    pub fn carry_out(&mut self) -> Result<Result<Ended, Failure>, Failure> {
+        let (bench, stop) = (self.sequence.bench, Stop::default());
+        let cores = self.plan.plan.limits.cpus.whole_cores();
+        attend(bench, cores, &stop, async |pinning| self.measure(pinning, &stop).await)
+    }
+
+    /// The name of it all.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.sequence.id
+    }
+
+    /// What is searched, with the seed that was drawn where none was given.
+    #[must_use]
+    pub fn plan(&self) -> &SizePlan {
+        &self.plan
+    }
+
+    /// All sizes.
+    #[must_use]
+    pub fn grid(&self) -> &SizeGrid {
+        &self.grid
+    }
+
+    /// The trials so far.
+    #[must_use]
+    pub fn readings(&self) -> &[SizeReading] {
+        &self.readings
+    }
+
+    /// What was measured.
+    #[must_use]
+    pub fn studies(&self) -> &[StoredStudy] {
+        &self.studies
+    }
+
+    /// Whether it ended since its time was over.
+    #[must_use]
+    pub fn is_out_of_time(&self) -> bool {
+        self.is_out_of_time
+    }
+
+    /// What it came to.
+    #[must_use]
+    pub fn found(&self) -> SizeFound {
+        size_found(&self.question, &self.grid, &self.readings)
+    }
+
+    /// The names of the runtimes.
+    #[must_use]
+    pub fn runtimes(&self) -> Vec<String> {
+        self.plan.plan.candidates.iter().map(|candidate| candidate.id.to_string()).collect()
+    }
+
+    fn name(&self, cell: &SizeCell) -> String {
+        let runtime = self.plan.plan.candidates.get(cell.runtime);
+        cell.named(runtime.map_or("", |candidate| candidate.id.as_str()))
+    }
+
+    async fn measure(&mut self, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
+        let plan = self.plan.plan.clone();
+        let site = self.sequence.site("size", &plan, pinning, stop).await?;
+        self.introduce();
+        let (mut spent, mut longest) = (Duration::ZERO, Duration::ZERO);
+        for number in 1.. {
+            let stage = match spent {
+                spent if spent + longest > self.plan.budget => SizeStage::Over,
+                spent if spent > self.plan.budget.mul_f64(SEARCH_SHARE) => SizeStage::Confirm,
+                _ => SizeStage::Search,
+            };
+            let step = size_step(&self.question, &self.grid, &self.readings, stage);
+            if stage == SizeStage::Over {
+                let next = size_step(&self.question, &self.grid, &self.readings, SizeStage::Confirm);
+                self.is_out_of_time = next != SizeStep::Done;
+            }
+            let (cell, blocks, roles): (usize, u32, &[SizeRole]) = match step {
+                SizeStep::Try { cell } => (cell, 1, &[SizeRole::Search]),
+                SizeStep::Confirm { cell, blocks } if self.plan.headroom > 0.0 => {
+                    (cell, blocks, &[SizeRole::Load, SizeRole::Headroom])
+                }
+                SizeStep::Confirm { cell, blocks } => (cell, blocks, &[SizeRole::Load]),
+                SizeStep::Done => return Ok(()),
+            };
+            let Some(took) = self.trials(&site, number, cell, blocks, roles).await? else { return Ok(()) };
+            (spent, longest) = (spent + took, longest.max(took));
+            if self.says_nothing() {
+                self.sequence.note("no trial says anything of a size");
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures a size in so many blocks, at each load: how long that took; nothing where it was to end before.
+    async fn trials(
+        &mut self,
+        site: &Site<'_>,
+        number: usize,
+        place: usize,
+        blocks: u32,
+        roles: &[SizeRole],
+    ) -> Result<Option<Duration>, Failure> {
+        let Some(cell) = self.grid.cells().get(place).cloned() else { return Ok(Some(Duration::ZERO)) };
+        let name = self.name(&cell);
+        let what = match roles {
+            [SizeRole::Search] => format!("trial {number}: {name}"),
+            _ => format!("trial {number}: {name}, {blocks} blocks to confirm it"),
+        };
+        self.sequence.note(&what);
+        let plans = roles.iter().map(|role| {
+            let plan = planned(&self.plan, &cell, *role)
+                .map_err(|problem| Failure::usage(format!("{name}: {} {}", problem.tunable, problem.problem)))?;
+            Ok(ComparePlan { rounds: Rounds::Fixed(blocks), ..plan })
+        });
+        let plans = plans.collect::<Result<Vec<_>, Failure>>()?;
+        let id = self.sequence.name(&part_name(number));
+        let Some(stored) = self.sequence.study(site, id, StudyKind::OwnRates, &plans).await? else { return Ok(None) };
+        // By blocks, so that what a look sees first was measured first.
+        let mut trials: Vec<&Trial> = stored.trials.iter().collect();
+        trials.sort_by_key(|trial| (trial.block, trial.position));
+        for trial in trials {
+            let role = stored.study.cases.iter().position(|case| case.id == trial.case);
+            let Some(role) = role.and_then(|place| roles.get(place)) else { continue };
+            let outcome = outcome_of(trial, &self.plan);
+            self.readings.push(SizeReading { cell: place, role: *role, outcome });
+        }
+        let took = took(&stored.study, &stored.trials, stored.finished_at);
+        self.studies.push(stored);
+        Ok(Some(took))
+    }
+
+    /// Whether trials were made of which none tells of a size.
+    fn says_nothing(&self) -> bool {
+        let is_unusable = |reading: &SizeReading| matches!(reading.outcome, SizeOutcome::Unusable(_));
+        self.readings.len() >= MOST_UNUSABLE && self.readings.iter().all(is_unusable)
+    }
+
+    fn introduce(&self) {
+        let SizePlan { plan, load, headroom, tariff, .. } = &self.plan;
+        let beside = if *headroom > 0.0 { format!(" and {:.0} % more", headroom * 100.0) } else { String::new() };
+        self.sequence.note(&format!(
+            "{}: at most {} of {} sizes, then {FIRST_BLOCKS} to {MOST_BLOCKS} blocks of those that seem cheapest; {} at {load}{beside}, by {}",
+            self.sequence.id,
+            self.question.most_cells,
+            self.grid.cells().len(),
+            plan.slo.as_ref().map(ToString::to_string).unwrap_or_default(),
+            tariff.provider
+        ));
+    }
+}
+
+/// All sizes that can be served and are sold.
+fn grid(plan: &SizePlan) -> SizeGrid {
+    let mut cells = Vec::new();
+    for (runtime, candidate) in plan.plan.candidates.iter().enumerate() {
+        let pools: &[u32] = if SizePlan::pool_of(candidate).is_some() { &plan.pools } else { &[0] };
+        for cpus in &plan.cpus {
+            for memory in &plan.memory {
+                for workers in pools {
+                    let (cpus, memory, workers) = (*cpus, *memory, *workers);
+                    let size = SteadySize { cpus, memory, rate: plan.rate, work: None };
+                    let Some(month) = plan.tariff.month(&size) else { continue };
+                    let cell = SizeCell { runtime, cpus, memory, workers, price: month.amount };
+                    if planned(plan, &cell, SizeRole::Headroom).is_ok() {
+                        cells.push(cell);
+                    }
+                }
+            }
+        }
+    }
+    SizeGrid::new(cells)
+}
+
+fn question(plan: &SizePlan, grid: &SizeGrid) -> SizeQuestion {
+    let share = (MOST_SHARE * grid.cells().len() as f64) as usize;
+    SizeQuestion {
+        rate: plan.rate,
+        headroom: plan.headroom,
+        beyond: plan.term.beyond,
+        below: plan.term.below.as_secs_f64(),
+        errors: plan.term.errors,
+        most_cells: share.max(LEAST_CELLS + plan.plan.candidates.len()),
+    }
+}
+
+/// The plan of a size at the load of a role.
+fn planned(plan: &SizePlan, cell: &SizeCell, role: SizeRole) -> Result<ComparePlan, stampede_core::TuningProblem> {
+    let candidate = plan.plan.candidates.get(cell.runtime);
+    let candidate = candidate.ok_or_else(|| stampede_core::TuningProblem {
+        tunable: "runtime".to_owned(),
+        problem: "is none of those that are searched".to_owned(),
+        fix: "name another".to_owned(),
+    })?;
+    let load = if role == SizeRole::Load { &plan.load } else { &plan.plan.load };
+    let pool = (cell.workers > 0).then_some(cell.workers);
+    let limits = Limits { cpus: cell.cpus, memory: cell.memory };
+    let id = match role {
+        SizeRole::Search => candidate.id.to_string(),
+        SizeRole::Load => "load".to_owned(),
+        SizeRole::Headroom => "headroom".to_owned(),
+    };
+    plan.sized(id, candidate, limits, pool, load)
+}
+
+/// What a trial says of its size.
+fn outcome_of(trial: &Trial, plan: &SizePlan) -> SizeOutcome {
+    let first_line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+    match &trial.outcome {
+        Outcome::Failed(reason) => return SizeOutcome::Failed(first_line(reason)),
+        Outcome::Invalid(reason) => return SizeOutcome::Unusable(first_line(reason)),
+        Outcome::Measured => {}
+    }
+    let Some(measured) = &trial.measurement else { return SizeOutcome::Unusable("nothing was measured".to_owned()) };
+    let resources = measured.resources.unwrap_or_default();
+    if resources.oom_kills > 0 {
+        return SizeOutcome::Failed(format!(
+            "the kernel killed {} of its processes for their memory",
+            resources.oom_kills
+        ));
+    }
+    if measured.response.count() == 0 {
+        return SizeOutcome::Failed("no request was answered".to_owned());
+    }
+    let terms = plan.plan.slo.as_ref().map_or(&[][..], |slo| slo.terms());
+    let all = measured.response.count() as f64;
+    let (mut times, mut over) = (0.0_f64, 0.0_f64);
+    for term in terms {
+        let SloTerm::Response { percentile, below } = term else { continue };
+        let response = measured.response.quantile(1.0 - Percentile::beyond(*percentile));
+        times = times.max(response.as_secs_f64() / below.as_secs_f64());
+        over = over.max((all - measured.response.up_to(*below) as f64) / all / Percentile::beyond(*percentile));
+    }
+    let unsent = measured.sending.as_ref().map_or(0, |sending| sending.unsent);
+    let failed = measured.requests.failed + measured.requests.unfinished + unsent;
+    let ResourceUse { cpu, memory_peak, periods, throttled_periods, .. } = resources;
+    let served = measured.requests.ok;
+    SizeOutcome::Served(SizeFigures {
+        times,
+        over,
+        failed,
+        requests: served + failed,
+        work: (served > 0 && !cpu.is_zero()).then(|| cpu.as_secs_f64() / served as f64),
+        median: measured.response.quantile(0.5),
+        memory_peak: (memory_peak > 0).then(|| Bytes::new(memory_peak)),
+        throttled: if periods > 0 { throttled_periods as f64 / periods as f64 } else { 0.0 },
+    })
+}

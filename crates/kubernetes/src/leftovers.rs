@@ -1,0 +1,153 @@
+//! What is left in a namespace, by its label.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{DeleteParams, ListParams};
+
+use crate::cluster::Cluster;
+use crate::cluster_error::ClusterError;
+use crate::labels::{ROLE, RUN};
+use crate::pod_state::PodState;
+use crate::pods::START;
+
+/// How long a guardian may be on its way before it is taken for left over: longer than Stampede waits for it.
+const ON_ITS_WAY: Duration = START.saturating_mul(2);
+
+/// The objects of one load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// Which load.
+    pub run: String,
+    /// Its jobs.
+    pub jobs: Vec<String>,
+    /// Pods whose job is gone.
+    pub pods: Vec<String>,
+    /// Whether its guardian runs, or is on its way: it removes all of this when its lease ends.
+    pub is_held: bool,
+}
+
+impl Cluster {
+    /// What is in the namespace of loads, by its label.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be listed.
+    pub async fn leftovers(&self, now: Timestamp) -> Result<Vec<Leftover>, ClusterError> {
+        let labelled = ListParams::default().labels(RUN);
+        let jobs = self.api::<Job>().list(&labelled).await.map_err(|error| self.error("list jobs", &error))?;
+        let pods = self.api::<Pod>().list(&labelled).await.map_err(|error| self.error("list pods", &error))?;
+        Ok(sorted_out(&jobs.items, &pods.items, now))
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    ///
+    /// When one of its objects cannot be removed; what is gone already is fine.
+    pub async fn remove(&self, leftover: &Leftover) -> Result<(), ClusterError> {
+        for job in &leftover.jobs {
+            let removed = self.api::<Job>().delete(job, &DeleteParams::background()).await.map(drop);
+            self.gone(removed, &format!("remove the job {job}"))?;
+        }
+        for pod in &leftover.pods {
+            let removed = self.api::<Pod>().delete(pod, &DeleteParams::background()).await.map(drop);
+            self.gone(removed, &format!("remove the pod {pod}"))?;
+        }
+        Ok(())
+    }
+
+    /// That an object was not there is no error.
+    pub(crate) fn gone(&self, removed: Result<(), kube::Error>, verb: &str) -> Result<(), ClusterError> {
+        match removed {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            removed => removed.map_err(|error| self.error(verb, &error)),
+        }
+    }
+}
+
+fn label<'a>(metadata: &'a ObjectMeta, name: &str) -> &'a str {
+    metadata.labels.as_ref().and_then(|labels| labels.get(name)).map_or("", String::as_str)
+}
+
+/// The loads that these objects are of, in the order of their names.
+fn sorted_out(jobs: &[Job], pods: &[Pod], now: Timestamp) -> Vec<Leftover> {
+    let mut runs: BTreeMap<&str, Leftover> = BTreeMap::new();
+    let empty = |run: &str| Leftover { run: run.to_owned(), jobs: Vec::new(), pods: Vec::new(), is_held: false };
+    for job in jobs {
+        let run = label(&job.metadata, RUN);
+        let leftover = runs.entry(run).or_insert_with(|| empty(run));
+        leftover.jobs.extend(job.metadata.name.clone());
+        let created = job.metadata.creation_timestamp.as_ref().map(|created| created.0);
+        let is_new = created
+            .is_some_and(|created| Duration::try_from(now.duration_since(created)).unwrap_or_default() < ON_ITS_WAY);
+        leftover.is_held |= label(&job.metadata, ROLE) == "guardian" && is_new;
+    }
+    for pod in pods {
+        let run = label(&pod.metadata, RUN);
+        let leftover = runs.entry(run).or_insert_with(|| empty(run));
+        let owners = pod.metadata.owner_references.iter().flatten();
+        let has_job = owners.filter(|owner| owner.kind == "Job").any(|owner| leftover.jobs.contains(&owner.name));
+        let runs_there = matches!(PodState::of(pod), PodState::Running { .. });
+        leftover.is_held |= has_job && label(&pod.metadata, ROLE) == "guardian" && runs_there;
+        if !has_job {
+            leftover.pods.extend(pod.metadata.name.clone());
+        }
+    }
+    runs.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_has_a_guardian_is_held() {
+        let now: Timestamp = "2026-11-26T10:00:00Z".parse().unwrap();
+        let job = |run: &str, role: &str, created: &str| {
+            json!({"metadata": {"name": format!("{run}-{role}"), "creationTimestamp": created,
+                "labels": {RUN: run, ROLE: role}}})
+        };
+        let pod = |run: &str, role: &str, state: Value| {
+            json!({"metadata": {"name": format!("{run}-{role}-x"), "labels": {RUN: run, ROLE: role},
+                "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": format!("{run}-{role}"), "uid": ""}]},
+                "status": {"phase": "Running", "containerStatuses": [{"name": "s", "image": "", "imageID": "",
+                    "ready": true, "restartCount": 0, "state": state}]}})
+        };
+        let (old, new) = ("2026-11-26T09:00:00Z", "2026-11-26T09:59:00Z");
+        let running = || json!({"running": {}});
+        let jobs: Vec<Job> = serde_json::from_value(json!([
+            job("alive", "guardian", old),
+            job("alive", "generator", old),
+            job("begun", "guardian", new),
+            job("stuck", "guardian", old),
+            job("orphans", "generator", old)
+        ]))
+        .unwrap();
+        let pods: Vec<Pod> = serde_json::from_value(json!([
+            pod("alive", "guardian", running()),
+            pod("stuck", "guardian", json!({"waiting": {"reason": "ImagePullBackOff"}})),
+            pod("orphans", "generator", running()),
+            pod("pod", "generator", running())
+        ]))
+        .unwrap();
+        let found: Vec<_> = sorted_out(&jobs, &pods, now)
+            .into_iter()
+            .map(|Leftover { run, jobs, pods, is_held }| (run, jobs.len(), pods.len(), is_held))
+            .collect();
+        let expected = [
+            ("alive", 2, 0, true),
+            ("begun", 1, 0, true),
+            ("orphans", 1, 0, false),
+            ("pod", 0, 1, false),
+            ("stuck", 1, 0, false),
+        ];
+        assert_eq!(found, expected.map(|(run, jobs, pods, held)| (run.to_owned(), jobs, pods, held)));
+    }
+}

@@ -1,0 +1,382 @@
+//! What a search for a size found: the cheapest deployment that holds an objective, what else was tried, and what it costs elsewhere.
+
+mod json;
+
+use stampede_analysis::{
+    Confirmation, Hopeless, SizeCell, SizeFate, SizeFound, SizeGrid, SizeOutcome, SizeReading, SizeRole,
+};
+use stampede_core::{Load, Slo};
+use stampede_scale::{MonthPrice, PriceBound, SteadySize, Tariff, tariffs};
+
+use crate::StudyView;
+use crate::page::{Block, Column, Page, Table};
+use crate::quantity::{percent, ratio};
+
+pub(crate) use self::json::WireSizing;
+pub use self::json::json;
+
+/// What a report is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct SizeView<'a> {
+    /// The search.
+    pub id: &'a str,
+    /// What was served.
+    pub workload: &'a str,
+    /// Under which load.
+    pub load: &'a Load,
+    /// Requests a second of it.
+    pub rate: f64,
+    /// By how much more of them it must hold, as a share.
+    pub headroom: f64,
+    /// What had to hold.
+    pub slo: Option<&'a Slo>,
+    /// The names of the runtimes.
+    pub runtimes: &'a [String],
+    /// All sizes.
+    pub grid: &'a SizeGrid,
+    /// The trials.
+    pub readings: &'a [SizeReading],
+    /// What they came to.
+    pub found: &'a SizeFound,
+    /// What sizes cost.
+    pub tariff: &'a Tariff,
+    /// Whether it ended since its time was over.
+    pub is_out_of_time: bool,
+    /// What was measured.
+    pub studies: &'a [StudyView<'a>],
+}
+
+/// For a terminal of this many characters a line; what it comes to is last.
+pub fn terminal(view: &SizeView<'_>, width: usize, color: bool) -> String {
+    page(view).terminal(width, color)
+}
+
+/// As GitHub-flavoured Markdown.
+pub fn markdown(view: &SizeView<'_>) -> String {
+    page(view).markdown()
+}
+
+pub(crate) fn page(view: &SizeView<'_>) -> Page {
+    let mut blocks = vec![Block::Paragraph(question(view)), Block::Paragraph(searched(view))];
+    blocks.push(Block::Caption("Sizes that were tried, the cheapest first".to_owned()));
+    blocks.push(Block::Table(tried(view)));
+    if let Some((caption, table)) = map(view) {
+        blocks.extend([Block::Caption(caption), Block::Table(table), Block::Legend(LEGEND.to_owned())]);
+    }
+    blocks.extend(Block::list("The same size elsewhere, all month", elsewhere(view).into_iter().map(Block::Item)));
+    Page { answer: conclusion(view), blocks }
+}
+
+/// What the cells of the map mean.
+const LEGEND: &str = "Cells: response time as a multiple of its limit at the load with its headroom, and which is chosen; or what \
+    there is too little of, as other trials showed; \"smaller\" is a size of which a larger one missed by far.";
+
+fn objective(view: &SizeView<'_>) -> String {
+    view.slo.map(ToString::to_string).unwrap_or_default()
+}
+
+fn question(view: &SizeView<'_>) -> String {
+    let more = match view.headroom > 0.0 {
+        true => format!(" and at {} times that", ratio_of_load(view)),
+        false => String::new(),
+    };
+    let Tariff { id, provider, read, source, .. } = view.tariff;
+    format!(
+        "{}: {} at {}{more}; prices {id}: {provider}; read {read} at {source}",
+        view.workload,
+        objective(view),
+        view.load
+    )
+}
+
+/// `1.2`
+fn ratio_of_load(view: &SizeView<'_>) -> String {
+    format!("{:.2}", 1.0 + view.headroom).trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn searched(view: &SizeView<'_>) -> String {
+    let hopeless = view.found.fates.iter().filter(|fate| matches!(fate, SizeFate::Hopeless(_))).count();
+    format!(
+        "search {}: {} of {} sizes tried in {} trials, {hopeless} given up without one",
+        view.id,
+        view.found.tried,
+        view.grid.cells().len(),
+        view.readings.len()
+    )
+}
+
+/// `nginx-fpm, 0.5 CPU, 192Mi, 6 workers`
+pub(crate) fn name(view: &SizeView<'_>, cell: &SizeCell) -> String {
+    cell.named(view.runtimes.get(cell.runtime).map_or("", String::as_str))
+}
+
+/// What a month of a size costs.
+fn month(view: &SizeView<'_>, cell: &SizeCell, tariff: &Tariff) -> Option<MonthPrice> {
+    let place = view.grid.cells().iter().position(|other| other == cell)?;
+    let works = view.readings.iter().filter(|reading| reading.cell == place);
+    let works: Vec<f64> = works
+        .filter_map(|reading| match &reading.outcome {
+            SizeOutcome::Served(figures) => figures.work,
+            SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
+        })
+        .collect();
+    let work = stampede_analysis::median(&works).map(std::time::Duration::from_secs_f64);
+    tariff.month(&SteadySize { cpus: cell.cpus, memory: cell.memory, rate: view.rate, work })
+}
+
+/// `at least 15.59 USD (performance-1x)`
+fn priced(price: &MonthPrice, tariff: &Tariff) -> String {
+    let MonthPrice { amount, bound, offer } = price;
+    let offer = offer.as_ref().map_or_else(String::new, |offer| format!(" ({offer})"));
+    let bound = match bound {
+        PriceBound::Exact => "",
+        PriceBound::AtLeast => "at least ",
+        PriceBound::AtMost => "at most ",
+    };
+    format!("{bound}{amount:.2} {}{offer}", tariff.currency)
+}
+
+fn price_of(view: &SizeView<'_>, cell: &SizeCell) -> String {
+    month(view, cell, view.tariff).map_or_else(String::new, |price| priced(&price, view.tariff))
+}
+
+fn blocks_of<'a>(view: &SizeView<'a>, place: usize) -> Option<&'a Confirmation> {
+    view.found.confirmations.iter().find(|(cell, _)| *cell == place).map(|(_, confirmation)| confirmation)
+}
+
+/// Response times of a size as a multiple of their limit, at the load with its headroom.
+fn times(view: &SizeView<'_>, place: usize) -> Option<f64> {
+    let blocks = blocks_of(view, place).and_then(|blocks| blocks.headroom.or(blocks.load));
+    let trial = view.readings.iter().find(|reading| reading.cell == place && reading.role == SizeRole::Search);
+    blocks.map(|blocks| blocks.value).or_else(|| match &trial?.outcome {
+        SizeOutcome::Served(figures) => Some(figures.times),
+        SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
+    })
+}
+
+fn peak(view: &SizeView<'_>, place: usize) -> Option<f64> {
+    let ours = view.readings.iter().filter(|reading| reading.cell == place);
+    let peaks = ours.filter_map(|reading| match &reading.outcome {
+        SizeOutcome::Served(figures) => figures.memory_peak,
+        SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
+    });
+    peaks.max().map(|peak| peak.mib())
+}
+
+fn tried(view: &SizeView<'_>) -> Table {
+    let is_tried = |place: &usize| view.readings.iter().any(|reading| reading.cell == *place);
+    let places: Vec<usize> = (0..view.grid.cells().len()).filter(is_tried).collect();
+    let cells = || places.iter().filter_map(|place| view.grid.cells().get(*place));
+    let figure = |value: Option<f64>, show: &dyn Fn(f64) -> String| value.map_or_else(|| "-".to_owned(), show);
+    Table {
+        columns: vec![
+            Column::names("size", cells().map(|cell| name(view, cell)).collect()),
+            Column::figures(&view.tariff.currency, cells().map(|cell| format!("{:.2}", cell.price)).collect()),
+            Column::figures("of limit", places.iter().map(|place| figure(times(view, *place), &ratio)).collect()),
+            Column::figures(
+                "peak MiB",
+                places.iter().map(|place| figure(peak(view, *place), &|mib| format!("{mib:.0}"))).collect(),
+            ),
+            Column::prose("outcome", places.iter().map(|place| outcome(view, *place)).collect()),
+        ],
+    }
+}
+
+fn outcome(view: &SizeView<'_>, place: usize) -> String {
+    let blocks = blocks_of(view, place).map(|confirmation| confirmation.blocks).unwrap_or_default();
+    match view.found.fates.get(place) {
+        Some(SizeFate::Confirmed) => {
+            let chosen = view.found.choice.as_ref().is_some_and(|choice| choice.cell == place);
+            let what = if chosen { "CHOSEN: holds" } else { "holds" };
+            format!("{what}, shown in {blocks} blocks")
+        }
+        Some(SizeFate::Refuted) => match blocks_of(view, place).and_then(|blocks| blocks.reason.as_ref()) {
+            Some(reason) => reason.clone(),
+            None => format!("not shown to hold, in {blocks} blocks"),
+        },
+        Some(SizeFate::Held) => "held in one trial".to_owned(),
+        Some(SizeFate::Missed) => "missed in one trial".to_owned(),
+        Some(SizeFate::Failed(reason)) => format!("failed: {reason}"),
+        Some(SizeFate::Unusable(reason)) => format!("does not count: {reason}"),
+        Some(SizeFate::Hopeless(_) | SizeFate::Untried) | None => String::new(),
+    }
+}
+
+/// CPU by memory, of the runtime and the pool that are chosen or came nearest.
+fn map(view: &SizeView<'_>) -> Option<(String, Table)> {
+    let place = view.found.choice.as_ref().map(|choice| choice.cell).or(view.found.nearest)?;
+    let shown = view.grid.cells().get(place)?;
+    let ours = || {
+        let cells = view.grid.cells().iter().enumerate();
+        cells.filter(|(_, cell)| cell.runtime == shown.runtime && cell.workers == shown.workers)
+    };
+    let mut cpus: Vec<_> = ours().map(|(_, cell)| cell.cpus).collect();
+    let mut memory: Vec<_> = ours().map(|(_, cell)| cell.memory).collect();
+    cpus.sort();
+    cpus.dedup();
+    memory.sort();
+    memory.dedup();
+    if cpus.len() < 2 && memory.len() < 2 {
+        return None;
+    }
+    let cell = |cpus, memory| {
+        let found = ours().find(|(_, cell)| cell.cpus == cpus && cell.memory == memory);
+        found.map_or_else(String::new, |(place, _)| mapped(view, place))
+    };
+    let mut columns = vec![Column::names("memory", memory.iter().map(ToString::to_string).collect())];
+    for cpus in cpus {
+        columns
+            .push(Column::figures(&format!("{cpus} CPU"), memory.iter().map(|memory| cell(cpus, *memory)).collect()));
+    }
+    let runtime = view.runtimes.get(shown.runtime).map_or("", String::as_str);
+    let pool = if shown.workers == 0 { String::new() } else { format!(" with {} workers", shown.workers) };
+    Some((format!("{runtime}{pool}, by CPU and memory"), Table { columns }))
+}
+
+fn mapped(view: &SizeView<'_>, place: usize) -> String {
+    let times = || times(view, place).map_or_else(String::new, ratio);
+    match view.found.fates.get(place) {
+        Some(SizeFate::Confirmed) if view.found.choice.as_ref().is_some_and(|choice| choice.cell == place) => {
+            format!("CHOSEN {}", times())
+        }
+        Some(SizeFate::Confirmed | SizeFate::Refuted | SizeFate::Held | SizeFate::Missed) => times(),
+        Some(SizeFate::Failed(_)) => "failed".to_owned(),
+        Some(SizeFate::Unusable(_)) => "?".to_owned(),
+        Some(SizeFate::Hopeless(Hopeless::Memory { .. })) => "memory".to_owned(),
+        Some(SizeFate::Hopeless(Hopeless::Cpu { .. })) => "CPU".to_owned(),
+        Some(SizeFate::Hopeless(Hopeless::Workers { .. })) => "workers".to_owned(),
+        Some(SizeFate::Hopeless(Hopeless::Beaten { .. })) => "smaller".to_owned(),
+        Some(SizeFate::Untried) | None => "".to_owned(),
+    }
+}
+
+/// What the chosen size costs by other tariffs, each with its bound.
+fn elsewhere(view: &SizeView<'_>) -> Vec<String> {
+    let chosen = view.found.choice.as_ref().and_then(|choice| view.grid.cells().get(choice.cell));
+    let Some(chosen) = chosen else { return Vec::new() };
+    let others = tariffs().into_iter().filter(|tariff| tariff.id != view.tariff.id);
+    let line = |tariff: Tariff| {
+        let price = month(view, chosen, &tariff)?;
+        Some(format!("{}: {}; {}, read {}", tariff.id, priced(&price, &tariff), tariff.provider, tariff.read))
+    };
+    others.filter_map(line).collect()
+}
+
+/// What it comes to, one sentence a line.
+pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let chosen = view.found.choice.as_ref();
+    match chosen.and_then(|choice| Some((choice, view.grid.cells().get(choice.cell)?))) {
+        Some((choice, cell)) => {
+            lines.push(format!("{}: {} a month.", name(view, cell), price_of(view, cell)));
+            lines.push(shown(view, &choice.confirmation));
+            lines.extend(others(view, cell));
+            if view.found.is_smallest(view.grid) {
+                lines.push(
+                    "Nothing smaller was in the search: name less with --cpus and --memory, or raise --load, to find the least."
+                        .to_owned(),
+                );
+            }
+        }
+        None => lines.extend(nothing(view)),
+    }
+    if view.is_out_of_time {
+        lines.push("The time was over before the search was: a larger --budget may find a cheaper size.".to_owned());
+    }
+    lines
+}
+
+/// How sure that is.
+fn shown(view: &SizeView<'_>, confirmation: &Confirmation) -> String {
+    let Confirmation { blocks, load, headroom, errors, .. } = confirmation;
+    let side = |interval: &stampede_analysis::Interval, at: String| {
+        format!("{} of the limit {at} (at most {})", ratio(interval.value), ratio(interval.high))
+    };
+    let sides = [
+        load.as_ref().map(|load| side(load, format!("at {}", view.load))),
+        headroom.as_ref().map(|headroom| side(headroom, format!("at {} times that", ratio_of_load(view)))),
+    ];
+    let sides: Vec<String> = sides.into_iter().flatten().collect();
+    let errors = match errors {
+        (0, _) => "no request without a right answer".to_owned(),
+        (failed, of) => format!("{failed} of {of} requests without a right answer"),
+    };
+    format!(
+        "Its response times were {}, {errors}, in {blocks} blocks that had no part in choosing it.",
+        sides.join(" and ")
+    )
+}
+
+/// What the other runtimes need.
+fn others(view: &SizeView<'_>, chosen: &SizeCell) -> Option<String> {
+    let of_runtime = |runtime: usize| {
+        let cells = view.grid.cells().iter().enumerate().filter(move |(_, cell)| cell.runtime == runtime);
+        let mut held = cells
+            .filter(|(place, _)| matches!(view.found.fates.get(*place), Some(SizeFate::Held | SizeFate::Confirmed)));
+        let name_of = view.runtimes.get(runtime)?;
+        Some(match held.next() {
+            Some((place, cell)) => {
+                let sure = match view.found.fates.get(place) {
+                    Some(SizeFate::Confirmed) => "",
+                    _ => " in one trial",
+                };
+                let pool = if cell.workers == 0 { String::new() } else { format!(" with {} workers", cell.workers) };
+                format!(
+                    "{name_of} held with {} CPU and {}{pool}{sure}: {}",
+                    cell.cpus,
+                    cell.memory,
+                    price_of(view, cell)
+                )
+            }
+            None => format!("{name_of} held with no size that was tried"),
+        })
+    };
+    let others: Vec<String> =
+        (0..view.runtimes.len()).filter(|runtime| *runtime != chosen.runtime).filter_map(of_runtime).collect();
+    (!others.is_empty()).then(|| format!("{}.", others.join("; ")))
+}
+
+/// Why nothing is chosen.
+fn nothing(view: &SizeView<'_>) -> Vec<String> {
+    let objective = objective(view);
+    let first = |wanted: fn(&SizeFate) -> Option<&String>| view.found.fates.iter().find_map(wanted);
+    let Some(nearest) = view.found.nearest.and_then(|place| Some((place, view.grid.cells().get(place)?))) else {
+        let failed = first(|fate| if let SizeFate::Failed(reason) = fate { Some(reason) } else { None });
+        let unusable = first(|fate| if let SizeFate::Unusable(reason) = fate { Some(reason) } else { None });
+        return vec![match (failed, unusable) {
+            (Some(reason), _) => {
+                format!(
+                    "No size that was tried served: {reason}. Name more with --memory and --cpus, or look at its log."
+                )
+            }
+            (None, Some(reason)) => format!("No trial says anything of a size: {reason}"),
+            (None, None) => "Nothing was tried.".to_owned(),
+        }];
+    };
+    let (place, cell) = nearest;
+    let times = times(view, place).unwrap_or(f64::NAN);
+    let best = name(view, cell);
+    if times < 1.0 {
+        return vec![format!(
+            "No size is shown to hold {objective}: the best of those that were tried, {best}, was at {} of the limit. A larger \
+             --budget, or more with --cpus and --memory, tells.",
+            percent(times)
+        )];
+    }
+    let throttled =
+        view.readings.iter().filter(|reading| reading.cell == place).find_map(|reading| match &reading.outcome {
+            SizeOutcome::Served(figures) => Some(figures.throttled),
+            SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
+        });
+    let stops = match throttled {
+        Some(share) if share > 0.1 => format!("its CPU quota ran out in {} of its periods", percent(share)),
+        _ => "its CPU quota was not what stopped it".to_owned(),
+    };
+    vec![
+        format!(
+            "No size of this search holds {objective}: the best, {best}, was at {} times the limit; {stops}.",
+            ratio(times)
+        ),
+        "Lower --load or --headroom, raise the limit, or search with more CPU and memory.".to_owned(),
+    ]
+}

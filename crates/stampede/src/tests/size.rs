@@ -1,0 +1,155 @@
+//! `size`: the search for the cheapest deployment that holds an objective.
+
+use std::fs;
+use std::time::Duration;
+
+use stampede_seam::Saturation;
+use stampede_testkit::{FakeLaunch, FakeLifetime};
+
+use super::made_up::{BODY, MadeUp, workload};
+
+const SLO: &str = "p99<200ms,errors<1%";
+
+fn size<'a>(app: &'a str, load: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["size", app, "--runtimes", "php-cli-server", "--load", load, "--seed", "1", "--duration", "10s"];
+    let limits = ["--cpus", "0.25,0.5,1", "--memory", "128Mi,256Mi", "--pools", "2,4"];
+    [&words[..], &limits, more].concat()
+}
+
+/// Answers in proportion to its CPU: a request beyond that waits longer and longer.
+fn by_cpus(launch: &FakeLaunch<'_>) -> FakeLifetime {
+    let cores = launch.terms.total.cpus.cores();
+    FakeLifetime { cpus: 0.2, ..FakeLifetime::serving(BODY, 400.0 * cores) }
+}
+
+#[test]
+fn the_cheapest_that_holds_is_found_confirmed_and_reported() {
+    let machine = MadeUp::new(by_cpus);
+    let app = workload("fatal");
+    let [page, text] = ["size.html", "size.md"].map(|name| machine.path(name).display().to_string());
+    let files = ["--slo", SLO, "--json", "-", "--html", &page, "--markdown", &text];
+    let said = machine.run(&size(&app, "open:120", &files));
+    assert_eq!(said.code, 0, "{said:?}");
+    let found = said.json();
+    assert_eq!(found["schema"], "stampede/size/v1");
+    // 120 and a fifth more are 144 a second: more than a quarter of a CPU answers, and less than half of one.
+    assert_eq!(
+        (&found["choice"]["size"]["cpus"], &found["choice"]["size"]["runtime"]),
+        (&0.5.into(), &"php-cli-server".into())
+    );
+    assert_eq!(found["choice"]["size"]["memory_bytes"], 128 << 20, "{found}");
+    assert_eq!(found["choice"]["bound"], "at_least", "{found}");
+    assert!(found["choice"]["at_headroom"]["high"].as_f64().unwrap() < 1.0, "{found}");
+    assert!(found["choice"]["blocks"].as_u64().unwrap() >= 4, "{found}");
+    assert_eq!(found["sizes"], 12);
+    let conclusion = found["conclusion"].as_str().unwrap();
+    assert!(
+        conclusion.contains("php-cli-server, 0.5 CPU, 128Mi, ") && conclusion.contains("USD a month."),
+        "{conclusion}"
+    );
+    let (page, text) = (fs::read_to_string(page).unwrap(), fs::read_to_string(text).unwrap());
+    assert!(page.contains("</html>") && page.contains("CHOSEN") && text.contains("CHOSEN"), "{text}");
+
+    // A search that came to its end is shown again, and nothing is measured.
+    let before = machine.launches();
+    let again = machine.run(&size(&app, "open:120", &["--slo", SLO, "--json", "-", "--resume"]));
+    assert_eq!((again.code, machine.launches()), (0, before), "{again:?}");
+    assert_eq!(again.json()["choice"], found["choice"]);
+    assert!(machine.purposes().iter().all(|purpose| purpose.starts_with("size ")), "{:?}", machine.purposes());
+}
+
+#[test]
+fn a_search_that_is_interrupted_is_kept_and_resumed() {
+    let machine = MadeUp::new(by_cpus).interrupted(&[(Duration::from_secs(40), false)]);
+    let app = workload("fatal");
+    let said = machine.run(&size(&app, "open:120", &["--slo", SLO]));
+    assert_eq!(said.code, 130, "{said:?}");
+    assert!(said.words().contains("what was measured is kept"), "{}", said.stderr);
+    let before = machine.launches();
+    let machine = machine.then(by_cpus);
+    let said = machine.run(&size(&app, "open:120", &["--slo", SLO, "--resume"]));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(machine.launches() > before);
+    assert!(said.report().contains("0.5 CPU, 128Mi"), "{}", said.stdout);
+}
+
+#[test]
+fn where_nothing_holds_the_best_is_named_with_what_stops_it() {
+    let machine = MadeUp::new(by_cpus);
+    let app = workload("fatal");
+    let said = machine.run(&size(&app, "open:900", &["--slo", SLO]));
+    assert_eq!(said.code, 1, "{said:?}");
+    let report = said.report();
+    assert!(
+        report.contains("No size of this search holds p99<200ms,errors<1%: the best, php-cli-server, 1 CPU"),
+        "{report}"
+    );
+}
+
+#[test]
+fn where_the_smallest_holds_there_may_be_less() {
+    let machine = MadeUp::new(by_cpus);
+    let app = workload("fatal");
+    let said = machine.run(&size(&app, "open:50", &["--slo", SLO]));
+    assert_eq!(said.code, 0, "{said:?}");
+    let report = said.report();
+    assert!(report.contains("0.25 CPU, 128Mi") && report.contains("Nothing smaller was in the search"), "{report}");
+}
+
+#[test]
+fn less_memory_than_it_starts_with_is_no_size() {
+    let machine = MadeUp::new(|_| FakeLifetime {
+        launch_problem: Some("php-cli-server ended with signal 9 (SIGKILL)".to_owned()),
+        ..FakeLifetime::serving(BODY, 100.0)
+    });
+    let app = workload("fatal");
+    let said = machine.run(&size(&app, "open:50", &["--slo", SLO]));
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.report().contains("No size that was tried served"), "{}", said.stdout);
+}
+
+#[test]
+fn a_load_beyond_the_generator_says_nothing_of_a_size() {
+    let [lateness, response] = [20, 10].map(Duration::from_millis);
+    let saturation = Some(Saturation::Late { percentile: 99, lateness, response });
+    let machine = MadeUp::new(move |launch| FakeLifetime { saturation, ..by_cpus(launch) });
+    let app = workload("fatal");
+    let said = machine.run(&size(&app, "open:120", &["--slo", SLO]));
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.report().contains("No trial says anything of a size"), "{}", said.stdout);
+}
+
+#[test]
+fn all_mistakes_of_a_command_line_are_told_at_once() {
+    let machine = MadeUp::new(by_cpus);
+    let app = workload("fatal");
+    let prices = machine.path("prices.yaml");
+    fs::write(&prices, "core_hour: 0.01\ngib_hour: 0.002\n").unwrap();
+    let prices = prices.display().to_string();
+    for (name, load, more, told) in [
+        ("no objective", "open:100", &[][..], "has no objective to meet"),
+        ("no response time", "open:100", &["--slo", "errors<1%"], "says nothing of response times"),
+        ("a closed load", "closed:8", &["--slo", SLO], "sends as much as is answered, whatever the size"),
+        ("a ramp", "open:10..100/60s", &["--slo", SLO], "has more than one rate, and a size holds one"),
+        (
+            "no currency",
+            "open:100",
+            &["--slo", SLO, "--prices", &prices],
+            "has prices without a currency; add currency: EUR",
+        ),
+        ("an unknown tariff", "open:100", &["--slo", SLO, "--prices", "fargat"], "did you mean fargate?"),
+        (
+            "what is not sold",
+            "open:100",
+            &["--slo", SLO, "--prices", "lambda"],
+            "no size between --cpus and --memory is sold",
+        ),
+        ("too little time", "open:100", &["--slo", SLO, "--budget", "30s"], "has no room for a trial of each runtime"),
+        ("few requests", "open:2", &["--slo", SLO], "of which too few are beyond the percentile"),
+    ] {
+        let said = machine.run(&size(&app, load, more));
+        assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{name}: {said:?}");
+        assert!(said.words().contains(told), "{name}: {}", said.stderr);
+    }
+    assert_eq!(machine.launches(), 0);
+}
