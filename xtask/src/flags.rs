@@ -14,7 +14,7 @@ const CRATES: [&str; 2] = ["crates/plan/src", "crates/stampede/src"];
 /// Flags that share no more than their name with those of other commands, and the file of the command that they belong to.
 const OWN: [(&str, &[&str]); 13] = [
     ("crates/plan/src/ladder.rs", &["against"]),
-    ("crates/stampede/src/args.rs", &["force"]),
+    ("crates/stampede/src/init/args.rs", &["force"]),
     ("crates/stampede/src/doctor/args.rs", &["json"]),
     ("crates/stampede/src/export/args.rs", &["case", "image", "listen", "output", "study"]),
     (

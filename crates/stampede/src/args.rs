@@ -8,8 +8,7 @@ use clap::{Arg, ArgMatches, Command, FromArgMatches, Parser, Subcommand, ValueEn
 use clap_complete::Shell;
 use stampede_conduct::{Bench, Host};
 use stampede_plan::{
-    AtFlag, CapacityFlags, CompareFlags, DatabaseFlags, HostFlag, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags,
-    RuntimeFlags, SizeFlags, TuneFlags,
+    AtFlag, CapacityFlags, CompareFlags, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags, SizeFlags, TuneFlags,
 };
 use stampede_report::{FORMATS, Format};
 
@@ -19,7 +18,7 @@ use crate::export::args::ExportArgs;
 use crate::forecast::args::ForecastArgs;
 use crate::gate::args::GateArgs;
 use crate::help::args::HelpArgs;
-use crate::init::args::TrafficArgs;
+use crate::init::args::InitArgs;
 use crate::inside::args::InsideArgs;
 use crate::kubernetes::args::{CleanClusterArgs, RoleArgs};
 use crate::load::args::LoadArgs;
@@ -542,39 +541,6 @@ fn in_size(arg: Arg) -> Arg {
         "no_wait" | "ready_timeout" => arg.help_heading(SEARCH),
         _ => arg,
     }
-}
-
-/// Where a plan is written.
-#[derive(Debug, clap::Args)]
-#[command(mut_args(in_init))]
-#[command(after_help = "Examples:\n  \
-        stampede init\n  \
-        stampede init ./my-app\n  \
-        stampede init ./my-app --access-log access.log.1 --access-log access.log.2.gz\n  \
-        stampede init ./my-app --urls urls.txt\n  \
-        stampede init ./my-app --curl \"curl 'https://shop.example/api?q=1' -H 'Accept: application/json'\"\n  \
-        stampede compare ./my-app")]
-pub(crate) struct InitArgs {
-    /// The application's folder
-    #[arg(default_value = ".")]
-    pub(crate) dir: PathBuf,
-    #[command(flatten)]
-    pub(crate) index: IndexFlag,
-    #[command(flatten)]
-    pub(crate) host: HostFlag,
-    #[command(flatten)]
-    pub(crate) databases: DatabaseFlags,
-    #[command(flatten)]
-    pub(crate) traffic: TrafficArgs,
-    /// Take the place of a plan that is there, and of its answers
-    #[arg(long)]
-    pub(crate) force: bool,
-    #[command(flatten)]
-    pub(crate) wait: WaitArgs,
-}
-
-fn in_init(arg: Arg) -> Arg {
-    arg.help_heading(None::<&str>)
 }
 
 /// How the load engine works.

@@ -1,6 +1,11 @@
-//! Where the requests of a plan come from.
+//! What `stampede init` is asked for: where a plan is written, and where its requests come from.
 
 use std::path::PathBuf;
+
+use clap::Arg;
+use stampede_plan::{DatabaseFlags, HostFlag, IndexFlag};
+
+use crate::args::WaitArgs;
 
 /// Requests that people have; by default there is `GET /`.
 #[derive(Debug, Default, clap::Args)]
@@ -24,4 +29,37 @@ pub(crate) struct TrafficArgs {
     /// How many different requests are taken from a log, the most frequent ones
     #[arg(long, value_name = "N", default_value_t = 20, requires = "access_log")]
     pub(crate) most: usize,
+}
+
+/// Where a plan is written.
+#[derive(Debug, clap::Args)]
+#[command(mut_args(in_init))]
+#[command(after_help = "Examples:\n  \
+        stampede init\n  \
+        stampede init ./my-app\n  \
+        stampede init ./my-app --access-log access.log.1 --access-log access.log.2.gz\n  \
+        stampede init ./my-app --urls urls.txt\n  \
+        stampede init ./my-app --curl \"curl 'https://shop.example/api?q=1' -H 'Accept: application/json'\"\n  \
+        stampede compare ./my-app")]
+pub(crate) struct InitArgs {
+    /// The application's folder
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) index: IndexFlag,
+    #[command(flatten)]
+    pub(crate) host: HostFlag,
+    #[command(flatten)]
+    pub(crate) databases: DatabaseFlags,
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
+    /// Take the place of a plan that is there, and of its answers
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) wait: WaitArgs,
+}
+
+fn in_init(arg: Arg) -> Arg {
+    arg.help_heading(None::<&str>)
 }

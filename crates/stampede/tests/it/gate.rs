@@ -56,7 +56,7 @@ fn what_is_no_side_is_told_before_anything_is_measured() {
             vec!["mian is no folder here", "git branch --all"],
         ),
         ("an option", repository.path(), vec!["git:--all", "."], 2, vec!["no revision of this git repository"]),
-        ("nothing in a folder", path, vec!["one", "empty"], 2, vec!["holds no application"]),
+        ("nothing in a folder", path, vec!["one", "empty"], 2, vec!["holds no known application"]),
         (
             "one stored, one not",
             path,
