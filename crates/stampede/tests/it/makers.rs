@@ -42,9 +42,10 @@ pub(crate) fn are_compared(stage: &Stage, engine: &Engine) {
     engine.assert_nothing_left();
 
     // What it was made upon has no digest, since it came from no registry.
-    let out = folder.path().join("deploy");
-    let export =
-        ["export", "dockerfile", "--study", "latest", "--case", "nginx-fpm@8.2", "--output", out.to_str().unwrap()];
+    let beside = tempfile::tempdir().unwrap();
+    let out = beside.path().join("deploy");
+    let to = ["--study", "latest", "--output", out.to_str().unwrap()];
+    let export = [&["export", "dockerfile", "nginx-fpm", app][..], &to].concat();
     let said = run(stage, engine, &export);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let dockerfile = fs::read_to_string(out.join("Dockerfile")).unwrap();
