@@ -3,15 +3,11 @@
 use std::io::Read;
 use std::sync::LazyLock;
 
-use flate2::read::MultiGzDecoder;
 use regex::Regex;
-use stampede_core::ServiceKind;
+use stampede_core::{ServiceKind, unpacked};
 
 /// More SQL than that takes a service minutes to load.
 const MOST_BYTES: u64 = 64 << 20;
-
-/// The first bytes of what gzip has packed (RFC 1952, 2.3.1).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// So many bytes at the beginning say who wrote it.
 const HEAD: usize = 4096;
@@ -44,14 +40,10 @@ impl Dump {
     ///
     /// Why it cannot be run.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Unusable> {
-        let mut unpacked = Vec::new();
-        let bytes = if bytes.starts_with(&GZIP) {
-            let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut unpacked);
-            read.map_err(|error| (format!("is damaged: {error}"), "pack it again with gzip"))?;
-            &unpacked
-        } else {
-            bytes
-        };
+        let mut text = Vec::new();
+        let read = unpacked(bytes).and_then(|bytes| bytes.take(MOST_BYTES + 1).read_to_end(&mut text));
+        read.map_err(|error| (format!("is damaged: {error}"), "pack it again with gzip"))?;
+        let bytes = text.as_slice();
         if let Some((_, problem, fix)) = NOT_SQL.iter().find(|(first, ..)| bytes.starts_with(first)) {
             return Err(((*problem).to_owned(), fix));
         }
@@ -161,9 +153,15 @@ fn of_mysql(sql: &str) -> (String, Vec<String>) {
 /// A dump for the database of a PostgreSQL whose only role is another one.
 fn of_postgres(sql: &str) -> (String, Vec<String>) {
     let (mut text, mut changes) = (String::with_capacity(sql.len()), Changes::default());
-    let mut are_rows = false;
+    let (mut are_rows, mut is_in_value) = (false, false);
     for line in sql.split_inclusive('\n') {
         let trimmed = line.trim_end();
+        // A value of several lines, of --inserts: quotes in it are doubled.
+        if is_in_value || trimmed.starts_with("INSERT INTO ") {
+            is_in_value ^= trimmed.matches('\'').count() % 2 == 1;
+            text.push_str(line);
+            continue;
+        }
         if are_rows {
             are_rows = trimmed != "\\.";
             text.push_str(line);
@@ -245,13 +243,14 @@ mod tests {
     fn a_dump_of_postgresql_loses_roles_that_are_not_there() {
         let sql = "--\n-- PostgreSQL database dump\n--\n\\restrict x\nSET transaction_timeout = 0;\nCREATE SCHEMA public;\n\
             \\connect shop\nALTER TABLE public.t OWNER TO shop;\nCOPY public.t (a) FROM stdin;\nGRANT ALL ON t TO x;\n\\.\n\
-            GRANT ALL ON TABLE public.t TO reader;\nSELECT 1;\n\\unrestrict x\n";
+            INSERT INTO public.t VALUES ('it''s:\nGRANT ALL ON t TO x;\nend');\nGRANT ALL ON TABLE public.t TO reader;\nSELECT 1;\n\\unrestrict x\n";
         let Dump { kind, sql, changes } = Dump::read(sql.as_bytes()).unwrap();
         assert_eq!(kind, Some(ServiceKind::Postgres));
         assert_eq!(
             sql,
             "--\n-- PostgreSQL database dump\n--\nCREATE SCHEMA IF NOT EXISTS public;\n\
-            COPY public.t (a) FROM stdin;\nGRANT ALL ON t TO x;\n\\.\nSELECT 1;\n"
+            COPY public.t (a) FROM stdin;\nGRANT ALL ON t TO x;\n\\.\n\
+            INSERT INTO public.t VALUES ('it''s:\nGRANT ALL ON t TO x;\nend');\nSELECT 1;\n"
         );
         assert_eq!(
             changes,

@@ -5,9 +5,8 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
 use stampede_conduct::Unrecordable;
-use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Request};
+use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Request, unpacked};
 use stampede_plan::{ComparePlan, MOST_WEIGHT};
 use stampede_traffic::{
     AccessLog, BrowserRecording, BusyMinute, LogSummary, Mix, RecordedRequest, RecordedStep, curl, url_list,
@@ -19,9 +18,6 @@ use crate::screen;
 
 /// Lines longer than this are cut: no server writes them.
 const LONGEST_LINE: u64 = 1 << 20;
-
-/// The first bytes of what gzip has packed (RFC 1952, 2.3.1).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Requests of a plan, and what there is to say of where they come from.
 pub(crate) struct Traffic {
@@ -81,11 +77,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// A file, unpacked where gzip has packed it.
 fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
-    match file.fill_buf()?.starts_with(&GZIP) {
-        true => Ok(Box::new(MultiGzDecoder::new(file))),
-        false => Ok(Box::new(file)),
-    }
+    unpacked(BufReader::with_capacity(1 << 16, File::open(path)?))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
