@@ -11,7 +11,7 @@ scratch=$(mktemp -d)
 background=()
 # What runs in the background, in process groups of its own, ends with this.
 trap 'for pid in "${background[@]}"; do kill -- "-$pid" 2>/dev/null || true; done; rm -rf "$scratch"' EXIT
-rm -rf target/nextest/{beside,alone} target/cargo-test
+rm -rf target/nextest/{beside,studies,alone} target/cargo-test
 
 parts=()
 
@@ -51,9 +51,11 @@ part tidy cargo run --quiet --locked --bin xtask -- tidy
 part site cargo run --quiet --locked --bin xtask -- site target/debug/stampede
 scripts/nextest.sh wait || true
 beside php scripts/php.sh test
-beside web scripts/web.sh test
 part 'tests that others may run beside' scripts/tests.sh beside
 joined php
+# It computes while those wait.
+beside web scripts/web.sh test
+part 'tests that wait for servers and containers' scripts/tests.sh studies
 joined web
 part 'tests that measure' scripts/tests.sh alone
 

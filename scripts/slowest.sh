@@ -7,9 +7,9 @@ cd "$(dirname "$0")/.."
 
 number=${1:-15}
 files=()
-for half in beside alone; do
+for part in beside studies alone; do
     # Whichever ran last.
-    newest=$(ls -t "target/nextest/$half/junit.xml" "target/cargo-test/$half" 2>/dev/null | head -n 1 || true)
+    newest=$(ls -t "target/nextest/$part/junit.xml" "target/cargo-test/$part" 2>/dev/null | head -n 1 || true)
     [ -z "$newest" ] || files+=("$newest")
 done
 [ ${#files[@]} -gt 0 ] || exit 0

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use stampede_core::{CaseId, Estimate, Finding, Study, Trial, Verdict};
+use stampede_core::{CaseId, Estimate, Finding, OpenPart, Study, Trial, Verdict};
 use stampede_stats::{Confidence, mean, mean_interval, rank_sets};
 
 use crate::activity::{self, Activity};
@@ -70,6 +70,12 @@ impl Analysis {
 ///
 /// The primary metric follows from the load, which all cases of a study share.
 pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
+    analyse_parts(study, trials, None)
+}
+
+/// The same of a comparison with its open part, if it has one: that decides which cases keep the limits of the SLO on response times,
+/// since a closed load has each client wait for the others.
+pub fn analyse_parts(study: &Study, trials: &[Trial], open: Option<&OpenPart>) -> Analysis {
     let primary = primary_of(study);
     let mut ranked: Vec<(Record<'_>, CaseSummary)> = study
         .cases
@@ -114,7 +120,7 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
         rules::sort(&mut case.findings);
     }
     let ranked: Vec<(&Record<'_>, &CaseSummary)> = records.iter().zip(&cases).collect();
-    let recommendation = recommend(primary, study, trials, &looks, looked_at, &ranked);
+    let recommendation = recommend(primary, study, trials, open, &looks, looked_at, &ranked);
     Analysis {
         primary,
         cases,

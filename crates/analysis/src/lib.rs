@@ -24,7 +24,7 @@ mod why;
 mod samples;
 
 pub use activity::{Activity, UnitActivity};
-pub use analysis::{Analysis, CaseSummary, analyse, findings};
+pub use analysis::{Analysis, CaseSummary, analyse, analyse_parts, findings};
 pub use baseline::{
     BUSY, Drift, LEAST_WARM_UP, LifetimeCost, MOST_PILOT, PilotWatch, calibrates, drift, noise_floor, untold, window,
     within_budget,

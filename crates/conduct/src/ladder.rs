@@ -275,6 +275,7 @@ impl<'a> Ladder<'a> {
         if let Some(Beside { name, rung }) = &self.beside {
             plans.push(self.rung_plan(name, rung, BLOCKS)?);
         }
+        plans.iter_mut().for_each(|plan| plan.slo = None);
         self.sequence.note("the last beside the first");
         let id = self.sequence.name("held");
         self.held = self.sequence.study(site, id, StudyKind::Compare, &plans).await?;

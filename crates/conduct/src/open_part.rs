@@ -191,6 +191,7 @@ impl OpenPartRun<'_> {
         let shared_id = OpenStudy::Shared.id(&self.study.id, self.share);
         if let Some(earlier) = self.earlier(&shared_id)? {
             planned = planned.resumed(&earlier.study);
+            self.plan.slo = earlier.study.slo;
         }
         self.tell(&rates, &planned);
         self.sequence.metric = planned.percentile.map_or("response_mean_us", |(key, _)| key).to_owned();
@@ -252,7 +253,6 @@ impl OpenPartRun<'_> {
             warm_up: trials.warm_up,
             pilots: false,
             seed: Some(self.study.seed),
-            slo: None,
             at: None,
             ..self.plan.clone()
         }

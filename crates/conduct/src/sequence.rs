@@ -97,8 +97,7 @@ impl<'a> Sequence<'a> {
             id: Some(StudyId::new(id)),
             kind,
             deciding: Deciding::Metric(Some(self.metric.clone())),
-            // What is compared at the end is judged by figures, and the SLO beside them.
-            slo: first.slo.clone().filter(|_| kind == StudyKind::Tune),
+            slo: first.slo.clone(),
             failures: self.failures,
             resume: None,
             backend: None,

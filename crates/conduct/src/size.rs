@@ -199,7 +199,7 @@ impl<'a> Sizing<'a> {
         let plans = roles.iter().map(|role| {
             let plan = planned(&self.plan, &cell, *role)
                 .map_err(|problem| Failure::usage(format!("{name}: {} {}", problem.tunable, problem.problem)))?;
-            Ok(ComparePlan { rounds: Rounds::Fixed(blocks), ..plan })
+            Ok(ComparePlan { rounds: Rounds::Fixed(blocks), slo: None, ..plan })
         });
         let plans = plans.collect::<Result<Vec<_>, Failure>>()?;
         let id = self.sequence.name(&part_name(number));

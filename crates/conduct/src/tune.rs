@@ -227,6 +227,8 @@ impl<'a> Tune<'a> {
             if of_load.len() < 2 && (share != 1.0 || self.plan.plan.slo.is_none()) {
                 continue;
             }
+            // Judged by figures, and by the SLO beside them.
+            of_load.iter_mut().for_each(|plan| plan.slo = None);
             self.sequence.note(&format!("the winner, {}, at load {load}", self.space.name(winner)));
             let id = self.sequence.name(&format!("load{:03.0}", share * 100.0));
             let held = self.sequence.study(site, id, StudyKind::Compare, &of_load).await?;

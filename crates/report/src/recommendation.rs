@@ -12,7 +12,7 @@ use stampede_analysis::{
 use stampede_core::{CaseId, CaseRole, Estimate, Outcome, Role, Rounds, Verdict, VerdictWord};
 
 use crate::conclusion::{is_constant, is_of_speed, join, longer, needed, other_php};
-use crate::quantity::{count, percent, ratio, ratio_between};
+use crate::quantity::{count, number, percent, ratio, ratio_between};
 use crate::{StudyView, open_part};
 
 /// A factor that matters to anyone: an open pair says whether it is ruled out.
@@ -289,7 +289,10 @@ fn reason(unfit: &Unfit) -> String {
         Unfit::Failed(times) => format!("failed {times} times"),
         Unfit::WrongAnswers(1) => "1 request without a right answer".to_owned(),
         Unfit::WrongAnswers(requests) => format!("{} requests without a right answer", count(*requests)),
-        Unfit::Slo(missed) => format!("missed {} by {} times", missed.term, ratio(missed.times)),
+        Unfit::Slo { missed, rate } => {
+            let under = rate.map(|rate| format!(" at {} req/s", number(rate))).unwrap_or_default();
+            format!("missed {} by {} times{under}", missed.term, ratio(missed.times))
+        }
         Unfit::NoFigure => "a trial lacks this figure".to_owned(),
         Unfit::Found(id) => format!("error {id}"),
     }

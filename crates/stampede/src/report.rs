@@ -16,7 +16,7 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
     let ReportArgs { study, output, svg, store } = args;
     destination::check(&[("--output", output.as_deref()), ("--svg", svg.as_deref())])?;
     let (stored, open_part) = show::load_with_open_part(store, study)?;
-    let analysis = stampede_analysis::analyse(&stored.study, &stored.trials);
+    let analysis = stampede_analysis::analyse_parts(&stored.study, &stored.trials, open_part.as_ref());
     let open_part = open_part.and_then(|part| OpenPartAnalysis::of(&stored.study, &stored.trials, part));
     let view = StudyView { open_part: open_part.as_ref(), ..StudyView::of(&stored, &analysis) };
     let study = &stored.study;

@@ -4,7 +4,7 @@
 //! A case that may not be recommended has no part in it. It knows no words.
 
 use stampede_core::{
-    CaseId, CaseRole, Estimate, Outcome, Severity, SloTerm, Study, StudyKind, Trial, Verdict, VerdictWord,
+    CaseId, CaseRole, Estimate, Load, OpenPart, Outcome, Severity, Slo, SloTerm, Study, StudyKind, Trial, Verdict, VerdictWord,
 };
 
 use super::judge::{look_as, margins, turned, verdict};
@@ -116,8 +116,13 @@ pub enum Unfit {
     Failed(usize),
     /// So many requests were answered wrongly or not at all.
     WrongAnswers(u64),
-    /// It missed a term of the objective in most of its trials.
-    Slo(Shortfall),
+    /// It missed a term of the SLO in most of its trials.
+    Slo {
+        /// By its median.
+        missed: Shortfall,
+        /// Requests a second of the open load that it missed it under; none under the load of the study.
+        rate: Option<f64>,
+    },
     /// A trial of it lacks the figure.
     NoFigure,
     /// A finding says that its figures are not valid.
@@ -172,6 +177,7 @@ pub(crate) fn recommend(
     metric: &'static Metric,
     study: &Study,
     trials: &[Trial],
+    open: Option<&OpenPart>,
     looks: &[(u32, f64)],
     looked_at: bool,
     ranked: &[(&Record<'_>, &CaseSummary)],
@@ -190,7 +196,7 @@ pub(crate) fn recommend(
     // What has had no trial yet may still have one.
     let is_to_come = |record: &Record<'_>| !looked_at && record.trials.is_empty();
     let reason = |record: &Record<'_>, summary: &CaseSummary| {
-        if is_to_come(record) { None } else { unfit(metric, study, record, summary) }
+        if is_to_come(record) { None } else { unfit(metric, study, open, record, summary) }
     };
     let (mut fit, mut others, mut unfit) = (Vec::new(), Vec::new(), Vec::new());
     for (record, summary) in ranked {
@@ -212,7 +218,13 @@ pub(crate) fn recommend(
     Some(Recommendation { of_candidates, advice, unfit, pairs })
 }
 
-fn unfit(metric: &Metric, study: &Study, record: &Record<'_>, summary: &CaseSummary) -> Option<Unfit> {
+fn unfit(
+    metric: &Metric,
+    study: &Study,
+    open: Option<&OpenPart>,
+    record: &Record<'_>,
+    summary: &CaseSummary,
+) -> Option<Unfit> {
     if record.measured().next().is_none() {
         return Some(Unfit::NotMeasured);
     }
@@ -226,15 +238,33 @@ fn unfit(metric: &Metric, study: &Study, record: &Record<'_>, summary: &CaseSumm
     if let Some(wrong) = wrong {
         return Some(Unfit::WrongAnswers(wrong.evidence.get("failed").map_or(0, |failed| *failed as u64)));
     }
-    let measured: Vec<&Trial> = record.measured().collect();
-    if let Some(worst) = study.slo.as_ref().and_then(|slo| missed(slo, &measured).into_iter().next()) {
-        return Some(Unfit::Slo(worst));
+    if let Some((missed, rate)) = study.slo.as_ref().and_then(|slo| worst_missed(slo, open, record)) {
+        return Some(Unfit::Slo { missed, rate });
     }
     if !summary.summary.contains_key(metric.key) {
         return Some(Unfit::NoFigure);
     }
     let severe = summary.findings.iter().find(|finding| finding.severity == Severity::Error);
     severe.map(|finding| Unfit::Found(finding.id.clone()))
+}
+
+/// The term that a case misses by most, and the rate of the open load that it misses it under. Response times are those of the open part
+/// where that has some of this case.
+fn worst_missed(slo: &Slo, open: Option<&OpenPart>, record: &Record<'_>) -> Option<(Shortfall, Option<f64>)> {
+    let is_of_case = |trial: &&Trial| trial.case == record.case.id && trial.outcome == Outcome::Measured;
+    let under_open: Vec<&Trial> = open.iter().flat_map(|part| &part.shared.trials).filter(is_of_case).collect();
+    let closed: Vec<&Trial> = record.measured().collect();
+    let of_closed = missed(slo, &closed).into_iter().map(|missed| (missed, None));
+    if under_open.is_empty() {
+        return of_closed.take(1).next();
+    }
+    let rate = open.and_then(|part| part.shared.study.cases.first()).and_then(|case| match &case.load {
+        Load::Open { schedule, .. } => Some(schedule.highest_rate().per_second()),
+        Load::Closed { .. } | Load::Ramped { .. } => None,
+    });
+    let of_errors = of_closed.filter(|(missed, _)| matches!(missed.term, SloTerm::Errors { .. }));
+    let of_open = missed(slo, &under_open).into_iter().map(|missed| (missed, rate));
+    of_errors.chain(of_open).max_by(|(a, _), (b, _)| a.times.total_cmp(&b.times))
 }
 
 type Ranked<'a> = (&'a Record<'a>, &'a CaseSummary);
@@ -393,10 +423,10 @@ fn every_pair(metric: &'static Metric, cases: usize) -> Vec<(&'static Metric, (u
 mod tests {
     use std::time::Duration;
 
-    use stampede_core::{Rounds, RuntimeId};
+    use stampede_core::{LoadShare, Rounds, RuntimeId, StoredStudy};
 
     use super::*;
-    use crate::analysis::analyse;
+    use crate::analysis::{analyse, analyse_parts};
     use crate::samples;
 
     /// A case, its role, and its throughput in each block; nothing where it failed.
@@ -561,6 +591,51 @@ mod tests {
             let study = Study { slo: slo.cloned(), ..study };
             let recommendation = analyse(&study, &trials).recommendation.unwrap();
             assert_eq!(told(&recommendation), expected, "{name}: {recommendation:?}");
+        }
+    }
+
+    #[test]
+    fn limits_on_response_times_are_those_of_the_open_part_where_a_case_has_one() {
+        let slow = |trial: &mut Trial| {
+            let response = &mut trial.measurement.as_mut().unwrap().response;
+            *response = stampede_core::Latencies::new();
+            (0..10_000).for_each(|_| response.record_ns(1_000_000));
+        };
+        let rows: [Row<'_>; 2] = [("a", CANDIDATE, &FAST), ("b", CANDIDATE, &GOOD)];
+        for (name, is_slow_closed, is_slow_open, in_open, expected, missed) in [
+            ("a queue of clients", ["a", "b"], [""; 2], ["a", "b"], "best a over b", None),
+            ("a queue at the rate", [""; 2], ["a"; 2], ["a", "b"], "alone b", Some(("a", Some(490.0)))),
+            ("not measured at the rate", ["a"; 2], [""; 2], ["b"; 2], "alone b", Some(("a", None))),
+        ] {
+            let (study, mut trials) = records(&rows);
+            let study = Study { slo: Some("p99<500us".parse().unwrap()), ..study };
+            let mut shared = StoredStudy {
+                study: study.clone(),
+                finished_at: None,
+                trials: trials.iter().filter(|trial| in_open.contains(&trial.case.as_str())).cloned().collect(),
+                yard_stick: Vec::new(),
+            };
+            for case in &mut shared.study.cases {
+                case.load = "open:poisson:490@16".parse().unwrap();
+            }
+            for (trials, is_slow) in [(&mut trials, is_slow_closed), (&mut shared.trials, is_slow_open)] {
+                for trial in trials {
+                    let measured = &mut trial.measurement.as_mut().unwrap().response;
+                    *measured = stampede_core::Latencies::new();
+                    (0..10_000).for_each(|_| measured.record_ns(100_000));
+                    if is_slow.contains(&trial.case.as_str()) {
+                        slow(trial);
+                    }
+                }
+            }
+            let open = OpenPart { share: LoadShare::of_percent(70).unwrap(), shared, own: None };
+            let recommendation = analyse_parts(&study, &trials, Some(&open)).recommendation.unwrap();
+            assert_eq!(told(&recommendation), expected, "{name}: {recommendation:?}");
+            let unfit = recommendation.unfit.first().map(|(case, why)| match why {
+                Unfit::Slo { rate, .. } => (case.as_str(), *rate),
+                other => panic!("{name}: {other:?}"),
+            });
+            assert_eq!(unfit, missed, "{name}");
         }
     }
 

@@ -105,6 +105,20 @@ fn latency_is_measured_at_a_share_of_the_slowest_candidate() {
 }
 
 #[test]
+fn limits_on_response_times_are_kept_or_missed_at_the_rate() {
+    let machine = machine();
+    let typed = ["--rounds", "3", "--at", "70%", "--slo", "p99<10ms,errors<1%", "--json", "-"];
+    let said = compare(&machine, "nginx-fpm,apache-mod-php", &typed);
+    assert_eq!(said.code, 0, "{said:?}");
+    let study = said.json();
+    let reason = study["recommendation"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("Ship nginx-fpm, the only candidate that can be recommended"), "{reason}");
+    assert!(reason.contains("Not recommended: apache-mod-php (missed p99<10ms by 2.00 times at 490 req/s)."), "{reason}");
+    let shared = study["open_part"]["shared"]["recommendation"]["reason"].as_str().unwrap();
+    assert!(shared.contains("apache-mod-php (missed p99<10ms by 2.00 times)"), "{shared}");
+}
+
+#[test]
 fn both_parts_share_the_time_and_a_percentile_takes_no_more_than_there_is() {
     let machine = MadeUp::new(|launch| {
         let rate = if runtime(launch) == "php-fpm" { 40.0 } else { 20.0 };
