@@ -10,6 +10,7 @@ mod curve;
 pub mod dashboard;
 mod document;
 mod forecast;
+mod picture;
 mod prose;
 mod study;
 
@@ -76,6 +77,8 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("study.html", include_str!("../templates/study.html")),
         ("pieces.html", include_str!("../templates/pieces.html")),
         ("dots.svg", include_str!("../templates/dots.svg")),
+        ("picture.svg", include_str!("../templates/picture.svg")),
+        ("figure.html", include_str!("../templates/figure.html")),
         ("chart.svg", include_str!("../templates/chart.svg")),
         ("curve.html", include_str!("../templates/curve.html")),
         ("dashboard.html", include_str!("../templates/dashboard.html")),
