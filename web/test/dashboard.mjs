@@ -99,7 +99,7 @@ const checks = {
     assert.match(await status.innerText(), /^1 of /);
     assert.equal(await dots(), 1);
     assert.match(await page.title(), /^1\/\d+ /);
-    // Whoever stands somewhere in the part that is made anew stays there.
+    // The focus stays where it is in the part that is updated.
     await page.locator('#live [role=region]').focus();
     for (let trials = 2; trials <= 4; trials += 1) {
       console.log('ADD');

@@ -305,7 +305,7 @@ pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
 
 /// A page about a search for settings: what it found, then each comparison of the winner.
 pub fn tune(view: &TuneView<'_>) -> String {
-    let columns = ["setting", "values, the others as in the winner"].map(str::to_owned).to_vec();
+    let columns = ["setting", "values, with the other settings of the winner"].map(str::to_owned).to_vec();
     let curves = Table { columns, ..Table::of(&tune::curves(view)) };
     let verdicts = tune::verdicts(view).iter().map(|line| prose::pieces(line)).collect();
     let blocks = vec![

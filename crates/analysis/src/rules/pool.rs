@@ -74,7 +74,7 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
             format!("Raise {name} from {value}: try --set {runtime}.{name}={more}.")
         }
         (Some((name, value)), None) => {
-            format!("Raise {name} from {value}, and --memory with it: as it is, more workers would not fit.")
+            format!("Raise {name} from {value}, and --memory with it: more workers would not fit now.")
         }
         (None, _) => "Give it more workers.".to_owned(),
     };

@@ -25,11 +25,10 @@ pub(super) fn grows(record: &Record<'_>) -> Option<Finding> {
         Severity::Warning,
         format!(
             "Requests came faster than they were answered: {most:.0} more waited at the end of a window than at its \
-             beginning, and its response times say how long it was loaded and not how fast it is."
+             beginning, so its response times show how long the load lasted, not how fast the server is."
         ),
         [("queue_growth", most)],
-        "Find the rate that it can take (stampede capacity); in production bound the queue, so that late requests are \
-         refused and not served in vain.",
+        "Find the rate that it can take (stampede capacity); in production limit the queue, so that late requests are rejected and not served in vain.",
     ))
 }
 

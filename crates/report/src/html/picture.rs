@@ -140,12 +140,15 @@ mod tests {
     fn bars_begin_at_zero_and_what_does_not_fit_is_counted() {
         let rate = metric("throughput_rps").unwrap();
         let estimate = |value| Some(Estimate { value, low: Some(value - 10.0), high: Some(value + 10.0), n: 3 });
-        let mut rows: Vec<(String, Option<Estimate>)> =
-            [1_000.0, 990.0, 985.0].iter().zip('a'..).map(|(value, name)| (name.to_string(), estimate(*value))).collect();
+        let mut rows: Vec<(String, Option<Estimate>)> = [1_000.0, 990.0, 985.0]
+            .iter()
+            .zip('a'..)
+            .map(|(value, name)| (name.to_string(), estimate(*value)))
+            .collect();
         rows.push(("none".to_owned(), None));
         let picture = Picture::of_rows(rate, &rows, 3).unwrap();
         assert_eq!((picture.rows.len(), picture.more, picture.ends[0].as_str()), (3, 1, "0"));
-        assert!(picture.summary.contains("a 1,000 ±10.0; b 990 ±10.0"), "{}", picture.summary);
+        assert!(picture.summary.contains("a 1,000 ±10; b 990 ±10"), "{}", picture.summary);
         let places: Vec<f64> =
             picture.rows.iter().map(|row| row.bar.clone().unwrap()[1].trim_end_matches('%').parse().unwrap()).collect();
         assert!(places[0] > places[1] && places[1] > places[2] && places[2] > 50.0, "{places:?}");

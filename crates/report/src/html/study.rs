@@ -5,8 +5,8 @@ use stampede_analysis::{CaseSummary, Metric, metric, planned};
 use stampede_core::{CaseId, Outcome, StudyKind, Trial, Verdict, VerdictWord, shell_line};
 
 use super::configuration::{self, Group};
-use super::prose::{Piece, pieces};
 use super::picture::Picture;
+use super::prose::{Piece, pieces};
 use super::{HeadBlock, Texts, commands};
 use crate::columns::{COLUMNS, Column, half_width, in_unit, legend, titled};
 use crate::digest::{Digest, FindingGroup, Uncounted};
@@ -321,7 +321,7 @@ fn facts(view: &StudyView<'_>, digest: &Digest, texts: &Texts) -> Vec<Fact> {
             "mde",
             view.analysis.detectable.map_or_else(
                 || "n/a".to_owned(),
-                |share| format!("{}, a pair by itself (9 times of 10)", percent(share)),
+                |share| format!("{}, for a pair by itself (9 times of 10)", percent(share)),
             ),
         ),
         ("floor", trust::floor(view).unwrap_or_else(|| "n/a".to_owned())),

@@ -14,7 +14,7 @@ fn conclusion(cases: &[(&str, &[f64])], slo: Option<&str>, slow: &[&str]) -> Str
     text.rsplit("\n\n").next().unwrap().trim().to_owned()
 }
 
-/// A winner of two workers where one is the default, held against the others in these blocks.
+/// A winner of two workers where one is the default, compared with the others in these blocks.
 pub(crate) fn told(
     cases: &[(&str, &[f64])],
     slo: Option<&str>,

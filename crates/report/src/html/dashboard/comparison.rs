@@ -100,7 +100,8 @@ fn answer(a: &StudyView<'_>, b: &StudyView<'_>, (of_a, of_b): &(CaseId, CaseId))
         return format!("{name}: {}", WORDS.of("other_metric"));
     }
     let mean = |view: &StudyView<'_>, case: &CaseId| Some(view.analysis.case(case)?.summary.get(metric.key)?.value);
-    let ratio_of = |told: &str, how_sure: &str| format!("{name}: B has {told} times the {} of A{how_sure}.", metric.title);
+    let ratio_of =
+        |told: &str, how_sure: &str| format!("{name}: B has {told} times the {} of A{how_sure}.", metric.title);
     match (change(a, b, of_a, metric), mean(a, of_a).zip(mean(b, of_b))) {
         (Some(Change { ratio: told, .. }), _) => match told.low.zip(told.high) {
             Some((low, high)) => {

@@ -1,4 +1,4 @@
-//! The part of a study's page that is made anew while the study is measured: what there is of each case so far.
+//! The part of a study's page that is updated while the study is measured: what is stored of each case so far.
 
 use minijinja::context;
 use minijinja::value::Serde;
@@ -84,19 +84,12 @@ fn status(view: &StudyView<'_>) -> String {
 fn newest(view: &StudyView<'_>, trial: &Trial) -> Newest {
     let metric = view.analysis.primary;
     let told = match &trial.outcome {
-        Outcome::Measured => (metric.reader)(trial).map_or_else(
-            || "n/a".to_owned(),
-            |value| format!("{} {}", in_tables(metric.unit, value), titled(metric)),
-        ),
+        Outcome::Measured => (metric.reader)(trial)
+            .map_or_else(|| "n/a".to_owned(), |value| format!("{} {}", in_tables(metric.unit, value), titled(metric))),
         Outcome::Invalid(reason) => format!("invalid: {}", first_line(reason)),
         Outcome::Failed(reason) => format!("failed: {}", first_line(reason)),
     };
-    Newest {
-        round: trial.block,
-        case: trial.case.to_string(),
-        told,
-        trouble: trial.outcome != Outcome::Measured,
-    }
+    Newest { round: trial.block, case: trial.case.to_string(), told, trouble: trial.outcome != Outcome::Measured }
 }
 
 fn first_line(reason: &str) -> &str {
