@@ -3,7 +3,7 @@
 use minijinja::context;
 use minijinja::value::Serde;
 use serde::Serialize;
-use stampede_analysis::{Change, METRICS, Metric, between_studies, metric};
+use stampede_analysis::{Better, Change, METRICS, Metric, between_studies, metric};
 use stampede_core::{CaseId, Estimate, shell_line};
 
 use super::{WORDS, document, study_link, time};
@@ -92,7 +92,7 @@ pub fn comparison(a: &StudyView<'_>, b: &StudyView<'_>) -> String {
     )
 }
 
-/// What became of a case, in a sentence: `nginx-fpm: B has 0.855 times the requests per second of A (0.812 to 0.901).`
+/// What became of a case, in a sentence: `nginx-fpm: B has 0.855 times the requests per second of A (0.812 to 0.901): worse.`
 fn answer(a: &StudyView<'_>, b: &StudyView<'_>, (of_a, of_b): &(CaseId, CaseId)) -> String {
     let metric = a.analysis.primary;
     let name = if of_a == of_b { of_a.to_string() } else { format!("{of_b} (B) / {of_a} (A)") };
@@ -105,13 +105,15 @@ fn answer(a: &StudyView<'_>, b: &StudyView<'_>, (of_a, of_b): &(CaseId, CaseId))
     match (change(a, b, of_a, metric), mean(a, of_a).zip(mean(b, of_b))) {
         (Some(Change { ratio: told, .. }), _) => match told.low.zip(told.high) {
             Some((low, high)) => {
-                let how_sure = match (low > 1.0, high < 1.0) {
-                    (false, false) => format!(" ({} to {}: no difference is shown)", ratio(low), ratio(high)),
-                    _ => format!(" ({} to {})", ratio(low), ratio(high)),
+                let what = match (metric.better, low > 1.0, high < 1.0) {
+                    (_, false, false) => ": no difference is shown",
+                    (Better::Higher, true, _) | (Better::Lower, _, true) => ": better",
+                    (Better::Higher, _, true) | (Better::Lower, true, _) => ": worse",
+                    (Better::Neither, _, _) => "",
                 };
-                ratio_of(&ratio(told.value), &how_sure)
+                ratio_of(&ratio(told.value), &format!(" ({} to {}){what}", ratio(low), ratio(high)))
             }
-            None => ratio_of(&ratio(told.value), ""),
+            None => ratio_of(&ratio(told.value), &WORDS.of("few_trials")),
         },
         (None, Some((in_a, in_b))) if in_a > 0.0 => ratio_of(&ratio(in_b / in_a), &WORDS.of("no_interval")),
         _ => format!("{name}: {}", WORDS.of("no_figure")),

@@ -30,7 +30,12 @@ impl Glance {
             _ => Picture::of(view),
         };
         Self {
-            lead: asked.map_or_else(|| StudyPage::lead_of(view, &WORDS), |(lead, _)| lead),
+            lead: match (view.finished_at, asked) {
+                // What shows up on the way is often chance.
+                (None, _) => WORDS.of("unfinished_lead"),
+                (Some(_), Some((lead, _))) => lead,
+                (Some(_), None) => StudyPage::lead_of(view, &WORDS),
+            },
             machine: format!("{} CPUs, {}", machine.cpus, machine.cpu_model),
             picture,
         }
