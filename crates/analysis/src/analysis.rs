@@ -51,7 +51,7 @@ pub struct CaseSummary {
     pub ranks: Option<RangeInclusive<usize>>,
     /// Findings, most severe first.
     pub findings: Vec<Finding>,
-    /// What its rate probably hangs on.
+    /// What probably limits its rate.
     pub bottleneck: Option<Bottleneck>,
     /// What its servers and the kernel said while it ran; absent where nothing was sampled.
     pub activity: Option<Activity>,

@@ -277,7 +277,7 @@ fn summarise(trial: &Trial, probe: &Probe, slo: &Slo) -> ProbeSummary {
     }
 }
 
-/// What the highest load that says something hangs on.
+/// What limits the highest load with valid figures.
 fn suspected(study: &Study, trials: &[Trial]) -> (Option<Bottleneck>, Vec<Finding>) {
     let height = |case: &Case| rate_of(case).unwrap_or(0.0);
     let mut cases: Vec<&Case> = study.cases.iter().collect();

@@ -17,7 +17,7 @@ use crate::record::Record;
 use crate::rules::PHP_BUILDS_DIFFER;
 use crate::verdict::{against, contrast, is_complete, judge, judge_together};
 
-/// Rows whose published figures are no further apart than this are not compared: nobody claims that they differ.
+/// Rows whose published figures are no further apart than this are not compared: they are not claimed to differ.
 pub const NEAR: f64 = 1.2;
 
 /// Shares of requests that went wrong. Trials in which many did have them too; and where none did, that nothing scatters does not

@@ -129,7 +129,7 @@ const RULES_OF_INSTANCES: &[Rule] = &[
     surroundings::access_log,
 ];
 
-/// A finding that can be what a case's rate hangs on.
+/// A finding that can be what limits a case's rate.
 struct Suspect {
     /// Its id.
     finding: &'static str,
@@ -143,8 +143,8 @@ const fn suspect(finding: &'static str, what: &'static str, weighs: fn(&Finding)
     Suspect { finding, what, weighs }
 }
 
-/// Suspects, the first that is found is told: what is broken, for then the other figures mislead; what each request does in
-/// vain; what is too small beside CPU that was really left; what others took; and the limit that was asked for.
+/// Suspects; the first that is found is reported: what is broken, for then the other figures mislead; what each request does in
+/// vain; what is too small beside CPU that was really left; what others took; and the limit that was requested.
 const SUSPECTS: &[Suspect] = &[
     suspect("oom-kills", "memory", always),
     suspect("ports-exhausted", "the generator's local ports", always),
@@ -188,7 +188,7 @@ fn always(_: &Finding) -> bool {
     true
 }
 
-/// What a case's rate probably hangs on: suspected from the records, not shown by an experiment.
+/// What probably limits a case's rate: suspected from the records, not shown by an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bottleneck {
     /// The id of the finding that says so.
@@ -221,7 +221,7 @@ pub(crate) fn sort(findings: &mut [Finding]) {
 /// What is found in a case beside the others of its study, which come in the same order as their records.
 pub(crate) use rivals::beside_others;
 
-/// The first suspect among the findings. Without the limits that were asked for, nothing follows from their use.
+/// The first suspect among the findings. Without the limits that were requested, nothing follows from their use.
 pub(crate) fn bottleneck(findings: &[Finding]) -> Option<Bottleneck> {
     if findings.iter().any(|finding| finding.id == limits::NOT_ENFORCED) {
         return None;

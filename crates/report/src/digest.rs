@@ -348,7 +348,7 @@ fn answers(view: &StudyView<'_>) -> Vec<String> {
     lines
 }
 
-/// The cases of a study whose settings are told: all, or the one that the others are changes of.
+/// The cases of a study whose settings are shown: all, or the one that the others are changes of.
 pub(crate) fn told_apart(study: &Study) -> &[Case] {
     match (study.kind, study.cases.first()) {
         (StudyKind::Why | StudyKind::Tune, Some(first)) => std::slice::from_ref(first),

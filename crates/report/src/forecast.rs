@@ -79,7 +79,7 @@ fn table(view: &ForecastView<'_>, columns: &[(&str, Cell)]) -> Table {
     Table { columns: columns.iter().map(column).collect() }
 }
 
-/// Milliseconds; nothing where nobody was answered.
+/// Milliseconds; none if no request was answered.
 pub(crate) fn answered(forecast: &Forecast, estimate: &Estimate) -> String {
     if forecast.throughput.value > 0.0 { number(estimate.value * 1e3) } else { "-".to_owned() }
 }

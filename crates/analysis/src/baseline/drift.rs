@@ -12,7 +12,7 @@ const DEVIATIONS: f64 = 4.0;
 /// Fewer readings than this do not tell which of them is odd.
 const LEAST_READINGS: usize = 4;
 
-/// A trend is told when chance would make one this strong in fewer studies than this.
+/// A trend is reported when chance would make one this strong in fewer studies than this.
 const CHANCE: f64 = 0.01;
 
 /// How the speed of the machine moved over a study, by the readings of the reference server.

@@ -1,4 +1,4 @@
-//! Connections that nobody accepted in time.
+//! Connections that were not accepted in time.
 
 use stampede_core::{Finding, Gauge, Role, SeriesSource, Severity};
 

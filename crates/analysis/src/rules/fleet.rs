@@ -29,7 +29,7 @@ fn sent(trial: &Trial) -> u64 {
     trial.measurement.as_ref().map_or(0, |measured| measured.requests.sent)
 }
 
-/// Requests were told that no instance was free.
+/// Requests were rejected since no instance was free.
 pub(super) fn turned_away(record: &Record<'_>) -> Option<Finding> {
     let service = service(record)?;
     let (mut rejected, mut all, mut reached, mut full) = (0, 0, true, false);

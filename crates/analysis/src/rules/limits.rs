@@ -1,4 +1,4 @@
-//! Whether the kernel held the limits that were asked for.
+//! Whether the kernel enforced the limits that were requested.
 
 use stampede_core::{CgroupSupport, Finding, Limit, Severity};
 
@@ -8,7 +8,7 @@ use crate::record::Record;
 /// The finding that limits were not in force.
 pub(super) const NOT_ENFORCED: &str = "limits-not-enforced";
 
-/// Figures came out of a trial whose limits the kernel did not hold, or could not be asked for; or the machine cannot hold
+/// Figures came out of a trial whose limits the kernel did not enforce, or could not be read back; or the machine cannot enforce
 /// any.
 pub(super) fn not_enforced(record: &Record<'_>) -> Option<Finding> {
     let asked = &record.case.limits;

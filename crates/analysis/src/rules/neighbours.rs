@@ -37,7 +37,7 @@ pub(super) struct Occupancy {
 }
 
 impl Occupancy {
-    /// Over all windows together; nothing where no kernel told.
+    /// Over all windows together; none if no kernel reported it.
     pub(super) fn of(record: &Record<'_>) -> Option<Self> {
         let processors = f64::from(record.study.machine.cpus);
         let (mut span, mut idle, mut others, mut stolen) = (0.0, 0.0, 0.0, 0.0);

@@ -28,7 +28,7 @@ pub(super) fn limiting<'a>(record: &Record<'a>) -> BTreeMap<&'a str, f64> {
     shares.collect()
 }
 
-/// Such parts are told, because nothing of the whole need be short.
+/// Such parts are reported, because nothing of the whole need be short.
 pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
     let shares = limiting(record);
     if shares.is_empty() {

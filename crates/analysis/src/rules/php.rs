@@ -28,7 +28,7 @@ const SCRIPTS: &str = "cached_scripts";
 /// `make bench-findings` took 1.5 ms more of CPU with it than without on nginx with PHP-FPM 8.2, and 1.3 ms on Apache's module.
 const STAT_US: f64 = 2.2;
 
-/// From this share of a request's CPU time on it may be what its rate hangs on.
+/// From this share of a request's CPU time on it may be what limits its rate.
 const FELT: f64 = 0.1;
 
 /// Whether time stamps are looked at for each request, and so many that it is felt; an unknown number may be.

@@ -6,7 +6,7 @@ use stampede_stats::{Confidence, mann_kendall, median};
 use super::finding;
 use crate::record::Record;
 
-/// Growth is told when chance would make a trend this strong in fewer windows than this.
+/// Growth is reported when chance would make a trend this strong in fewer windows than this.
 const CHANCE: f64 = 0.001;
 
 /// Fewer requests more from the first quarter of a window to its last are not worth a word.

@@ -11,7 +11,7 @@ use crate::record::Record;
 /// Less growth of memory within a window is not worth a word.
 const NOTABLE: f64 = 0.02;
 
-/// Growth is told when chance would make a trend this strong in fewer windows than this.
+/// Growth is reported when chance would make a trend this strong in fewer windows than this.
 const CHANCE: f64 = 0.001;
 
 /// In this share of a case's windows memory must have grown.

@@ -1,6 +1,6 @@
 //! What to change next in a deployment that is made better step by step.
 //!
-//! Pure: told what came of a case, it proposes changes to it, each with the reason that its records give. Beside settings of the
+//! Pure: from the results of a case it proposes changes to it, each with the reason that its records give. Beside settings of the
 //! runtime these are what a search over settings leaves alone: PHP's own, the runtime itself, and how the whole is shared out.
 
 use stampede_core::{Case, Cpus, Finding, ProcessModel, Role, RuntimeId, Study, Topology, Trial, Tunable, TunableKind};
@@ -42,7 +42,7 @@ const THROTTLED: f64 = 0.2;
 /// What of a window's seconds is its busiest part, which shares must be enough for.
 const BUSIEST: f64 = 0.2;
 
-/// What a part is given that its share holds back, beside what it had: nobody knows how much it would use.
+/// What a part is given that its share holds back, beside what it had: how much it would use is not known.
 const MORE: f64 = 1.5;
 
 /// What the others are left beside what they used, as a multiple of its square root, both in CPUs: requests come unevenly, the more

@@ -40,6 +40,7 @@ pub fn live(view: &StudyView<'_>) -> String {
             stored => view.trials.len(),
             planned => total(view),
             chart => Serde(crate::dots::followed(view)),
+            metric => titled(view.analysis.primary),
             newest => Serde(view.trials.iter().rev().take(NEWEST).map(|trial| newest(view, trial)).collect::<Vec<_>>()),
             rows => Serde(rows(view)),
         },
@@ -84,8 +85,9 @@ fn status(view: &StudyView<'_>) -> String {
 fn newest(view: &StudyView<'_>, trial: &Trial) -> Newest {
     let metric = view.analysis.primary;
     let told = match &trial.outcome {
-        Outcome::Measured => (metric.reader)(trial)
-            .map_or_else(|| "n/a".to_owned(), |value| format!("{} {}", in_tables(metric.unit, value), titled(metric))),
+        Outcome::Measured => {
+            (metric.reader)(trial).map_or_else(|| "n/a".to_owned(), |value| in_tables(metric.unit, value))
+        }
         Outcome::Invalid(reason) => format!("invalid: {}", first_line(reason)),
         Outcome::Failed(reason) => format!("failed: {}", first_line(reason)),
     };
