@@ -93,7 +93,7 @@ fn where_the_smallest_holds_there_may_be_less() {
     let said = machine.run(&size(&app, "open:50", &["--slo", SLO]));
     assert_eq!(said.code, 0, "{said:?}");
     let report = said.report();
-    assert!(report.contains("0.25 CPU, 128Mi") && report.contains("Nothing smaller was in the search"), "{report}");
+    assert!(report.contains("0.25 CPU, 128Mi") && report.contains("The search had no smaller size"), "{report}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn less_memory_than_it_starts_with_is_no_size() {
     let app = workload("fatal");
     let said = machine.run(&size(&app, "open:50", &["--slo", SLO]));
     assert_eq!(said.code, 5, "{said:?}");
-    assert!(said.report().contains("No size that was tried served"), "{}", said.stdout);
+    assert!(said.report().contains("No size that was tried could serve"), "{}", said.stdout);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_load_beyond_the_generator_says_nothing_of_a_size() {
     let app = workload("fatal");
     let said = machine.run(&size(&app, "open:120", &["--slo", SLO]));
     assert_eq!(said.code, 4, "{said:?}");
-    assert!(said.report().contains("No trial says anything of a size"), "{}", said.stdout);
+    assert!(said.report().contains("No size has a valid trial"), "{}", said.stdout);
 }
 
 #[test]
