@@ -81,7 +81,7 @@ fn where_nothing_holds_the_best_is_named_with_what_stops_it() {
     assert_eq!(said.code, 1, "{said:?}");
     let report = said.report();
     assert!(
-        report.contains("No size of this search holds p99<200ms,errors<1%: the best, php-cli-server, 1 CPU"),
+        report.contains("No size of this search meets p99<200ms,errors<1%: the best, php-cli-server, 1 CPU"),
         "{report}"
     );
 }
