@@ -140,7 +140,7 @@ fn settings_are_advised_that_were_shown_to_be_better_and_meet_the_slo() {
             &[("tuned", more), ("default", few)],
             slo,
             &["tuned", "default"],
-            "No setting that was tried meets p99<400ms",
+            "No settings that were tried meet p99<400ms",
             true,
         ),
         (
