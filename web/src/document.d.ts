@@ -110,7 +110,7 @@ export interface WireCase {
   limits: WireLimits;
   load: WireLoad;
   /**
-   * The loads of a scenario's other crowds.
+   * The loads of a scenario's other user classes.
    */
   loads_beside?: WireLoad[];
   php: {

@@ -8,7 +8,12 @@ export function follow(part: HTMLElement): void {
   const address = part.dataset['events'];
   if (!address) return;
   const source = new EventSource(address);
-  source.addEventListener('trial', (event) => show(part, String(event.data)));
+  const title = document.title;
+  name(part, title);
+  source.addEventListener('trial', (event) => {
+    show(part, String(event.data));
+    name(part, title);
+  });
   source.addEventListener('end', () => {
     source.close();
     location.reload();
@@ -17,6 +22,12 @@ export function follow(part: HTMLElement): void {
     // A connection that broke is opened again by the browser; one that was refused is not.
     if (source.readyState === EventSource.CLOSED) setTimeout(() => follow(part), AGAIN_AFTER);
   });
+}
+
+/** How far it is stands in the page's title, so that it is seen in another tab. */
+function name(part: HTMLElement, title: string): void {
+  const progress = part.querySelector('progress');
+  document.title = progress ? `${progress.value}/${progress.max} ${title}` : title;
 }
 
 /** Whoever moves about by keys stays where they were. */

@@ -319,7 +319,7 @@ function stride(trial: Trial): number {
   return Math.min(1, (trial.window_s ?? 1) / 20);
 }
 
-/** How fast a counter grows, between samples that lie far enough apart. One that starts anew leaves a gap. */
+/** How fast a counter grows, between samples that lie far enough apart. One that is reset leaves a gap. */
 function rate(trial: Trial, columns: Column[], unit: (growth: number) => number): Point[] {
   const [column] = columns;
   if (!column) return [];

@@ -16,6 +16,7 @@ const screenshot = async (page, name) => screenshots && page.screenshot({ path: 
 const HISTORY = '/history?workload=markdown&runtime=nginx-fpm-runtime&metric=throughput_rps';
 const PAGES = {
   list: '/',
+  second: '/?page=2',
   nothing: '/?q=nothing+like+this',
   hostile: '/?q=hostile',
   study: '/study?id=study-00',
@@ -27,7 +28,7 @@ const PAGES = {
 };
 
 const open = (path, options) => visit(browser, `${address}${path}`, (url) => url.startsWith(`${address}/`) || url.startsWith('blob:'), options);
-const names = (page) => page.locator('table.studies tbody th a').allInnerTexts();
+const names = (page) => page.locator('.studies .id').allInnerTexts();
 
 const checks = {
   async 'every page in light and dark, wide and on a phone'() {
@@ -37,13 +38,17 @@ const checks = {
   async 'studies are searched, filtered and set beside each other, without a script'() {
     const { page, close } = await open('/', { javaScriptEnabled: false });
     const all = await names(page);
-    assert.ok(all.length >= 26, `${all}`);
+    assert.equal(all.length, 25, `${all}`);
+    // Each says what it comes to, where it was measured, and shows it.
+    assert.match(await page.locator('.studies h2').last().innerText(), /^(Ship|Undecided|No candidate)/);
+    assert.ok((await page.locator('.studies svg.picture').count()) >= 24);
+    assert.match(await page.locator('.studies li').first().innerText(), /Machine: \d+ CPUs/);
     await page.getByRole('searchbox').fill('study-1');
     await leave(page, page.getByRole('button', { name: 'Search' }).click());
     assert.equal((await names(page)).length, 10);
     await page.getByLabel('State').selectOption('unfinished');
     await leave(page, page.getByRole('button', { name: 'Search' }).click());
-    assert.match(await page.locator('main').innerText(), /No stored study is like that/);
+    assert.match(await page.locator('main').innerText(), /No stored study matches/);
     await leave(page, page.getByRole('link', { name: 'show all' }).click());
     assert.deepEqual(await names(page), all);
     // The first is remembered by the address: the second is found in another list.
@@ -93,12 +98,16 @@ const checks = {
     const dots = () => page.locator('#live svg.dots circle').count();
     assert.match(await status.innerText(), /^1 of /);
     assert.equal(await dots(), 1);
-    // Whoever stands somewhere in the part that is made anew stays there.
+    assert.match(await page.title(), /^1\/\d+ /);
+    // The focus stays where it is in the part that is updated.
     await page.locator('#live [role=region]').focus();
     for (let trials = 2; trials <= 4; trials += 1) {
       console.log('ADD');
       await status.filter({ hasText: new RegExp(`^${trials} of `) }).waitFor({ timeout: 20_000 });
       assert.equal(await dots(), trials);
+      assert.match(await page.title(), new RegExp(`^${trials}/`));
+      assert.equal(await page.locator('#live .newest li').count(), trials);
+      assert.equal(await page.locator('#live .dot.newest').count(), 1);
     }
     assert.equal(await page.evaluate(() => document.activeElement.getAttribute('role')), 'region');
     assert.deepEqual(await violations(page), []);

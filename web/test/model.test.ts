@@ -61,7 +61,7 @@ test('a latency line is in milliseconds over the scale of nines, for each clock 
   assert.equal(latencyText(reported.distributions[0], 'response', 2), '2 ms');
 });
 
-test('counters become rates, and one that starts anew leaves a gap', () => {
+test('counters become rates, and one that is reset leaves a gap', () => {
   const at_us = [0, 1e6, 2e6, 3e6];
   const of = (key: string, reported: ReportedStudy) => panels(reported, 2, ALL).find((panel) => panel.key === key)?.lines[0]?.points;
   const reported = sampled([

@@ -7,7 +7,7 @@ use stampede_core::{AddressId, Gauge, Sampling, Series, SeriesSource, UnitId};
 use crate::metric::ratio;
 use crate::record::Record;
 
-/// What was sampled in all measured trials of a case, in short. What nobody told is absent.
+/// What was sampled in all measured trials of a case, in short. What was not reported is absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Activity {
     /// Units that said something of their workers, in the order of their names.
@@ -112,7 +112,7 @@ fn median(sorted: &[u64]) -> Option<u64> {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
-/// The growth of a counter in all trials together, of those that told it.
+/// The growth of a counter in all trials together, of those that reported it.
 fn growth(series: &[&Series], counter: Gauge) -> Option<u64> {
     series.iter().filter_map(|series| series.growth(counter)).reduce(|sum, growth| sum + growth)
 }

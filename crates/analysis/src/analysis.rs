@@ -49,9 +49,9 @@ pub struct CaseSummary {
     /// that were shown to be worse. They hold for all cases at once in 95 % of studies. Cases that lack the primary metric
     /// in a trial that counts, or were never measured, have none and count among neither.
     pub ranks: Option<RangeInclusive<usize>>,
-    /// What was found, the gravest first.
+    /// Findings, most severe first.
     pub findings: Vec<Finding>,
-    /// What its rate probably hangs on.
+    /// What probably limits its rate.
     pub bottleneck: Option<Bottleneck>,
     /// What its servers and the kernel said while it ran; absent where nothing was sampled.
     pub activity: Option<Activity>,
@@ -137,7 +137,7 @@ fn among(places: usize, shown: &[(usize, usize)]) -> Vec<(usize, usize)> {
     shown.iter().copied().filter(|(better, worse)| *better < places && *worse < places).collect()
 }
 
-/// What is found of one case, the gravest first, as [`analyse`] finds it.
+/// The findings of one case, most severe first, as [`analyse`] has them.
 pub fn findings(study: &Study, case: &CaseId, trials: &[Trial]) -> Vec<Finding> {
     let case = study.cases.iter().find(|known| known.id == *case);
     case.map(|case| rules::findings(&Record::new(study, case, trials))).unwrap_or_default()

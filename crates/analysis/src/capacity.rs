@@ -64,7 +64,7 @@ pub struct Capacity {
     pub found: Option<Found>,
     /// What probably limits it, from the probe at the highest rate that tells.
     pub bottleneck: Option<Bottleneck>,
-    /// What was found at that rate, the gravest first.
+    /// Findings at that rate, most severe first.
     pub findings: Vec<Finding>,
 }
 
@@ -200,7 +200,7 @@ fn saturation(curve: &[CurvePoint]) -> Option<f64> {
     curve.iter().map(|point| point.throughput).max_by(f64::total_cmp)
 }
 
-/// The concurrency that the curve goes on with; nothing once it is past the knee, or a trial of it failed.
+/// The next concurrency of the curve; none once it is past the knee, or a trial of it failed.
 fn next_connections(study: &Study, trials: &[Trial]) -> Option<u32> {
     let Some(last) = trials.last() else { return Some(1) };
     let (mut most, mut without) = (0.0_f64, 0);
@@ -277,7 +277,7 @@ fn summarise(trial: &Trial, probe: &Probe, slo: &Slo) -> ProbeSummary {
     }
 }
 
-/// What the highest load that says something hangs on.
+/// What limits the highest load with valid figures.
 fn suspected(study: &Study, trials: &[Trial]) -> (Option<Bottleneck>, Vec<Finding>) {
     let height = |case: &Case| rate_of(case).unwrap_or(0.0);
     let mut cases: Vec<&Case> = study.cases.iter().collect();

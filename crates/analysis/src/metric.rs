@@ -265,7 +265,7 @@ pub fn primary(load: &Load) -> &'static Metric {
     }
 }
 
-/// The primary metric of a study: the one that was asked for, or that of the load, which its cases share.
+/// The primary metric of a study: the one that was requested, or that of the load, which its cases share.
 pub(crate) fn primary_of(study: &Study) -> &'static Metric {
     if let Some(asked) = study.metric.as_deref().and_then(metric) {
         return asked;
@@ -314,7 +314,7 @@ fn response_us(trial: &Trial, q: f64) -> Option<f64> {
     response(trial, |latencies| percentile(latencies, q).filter(|quantile| !open.bounds(*quantile)).map(micros))
 }
 
-/// A figure that hangs on the longest response times, which are not known where some have no end.
+/// A figure that depends on the longest response times, which are not known where some have no end.
 fn response_in_full(trial: &Trial, figure: impl Fn(&Latencies) -> Option<f64>) -> Option<f64> {
     response(trial, figure).filter(|_| unanswered(trial).count == 0)
 }

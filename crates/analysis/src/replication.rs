@@ -17,7 +17,7 @@ use crate::record::Record;
 use crate::rules::PHP_BUILDS_DIFFER;
 use crate::verdict::{against, contrast, is_complete, judge, judge_together};
 
-/// Rows whose published figures are no further apart than this are not compared: nobody claims that they differ.
+/// Rows whose published figures are no further apart than this are not compared: they are not claimed to differ.
 pub const NEAR: f64 = 1.2;
 
 /// Shares of requests that went wrong. Trials in which many did have them too; and where none did, that nothing scatters does not
@@ -251,7 +251,7 @@ impl TableRun<'_> {
         } else if self.is_finished() {
             causes()
         } else {
-            let text = "It was not measured to its end, and decides nothing.".to_owned();
+            let text = "It was not completed, so it has no verdict.".to_owned();
             vec![Cause { of: self.table.id.clone(), text }]
         }
     }
@@ -289,7 +289,7 @@ impl TableRun<'_> {
         let of_case = || self.trials.iter().filter(|trial| trial.case == *case);
         let is_measured = |trial: &&Trial| trial.outcome == Outcome::Measured;
         let some_count = of_case().any(|trial| is_measured(&trial));
-        // A trial in which many requests failed does not count, but its share of failures is what is asked for.
+        // A trial in which many requests failed does not count, but its share of failures is the figure that is wanted.
         let is_failures = FAILURES.contains(&key);
         let of_all = is_failures || !some_count;
         let trials = of_case().filter(|trial| of_all || is_measured(trial)).filter(|trial| trial.measurement.is_some());
@@ -570,7 +570,7 @@ mod tests {
             assert_eq!(standings(unfinished), [Undecided; 3]);
             let pair = &replicate(&unfinished).pairs[0];
             assert_eq!((pair.standing, pair.because.len()), (Undecided, 1));
-            assert!(pair.because[0].text.contains("not measured to its end"), "{:?}", pair.because);
+            assert!(pair.because[0].text.contains("not completed"), "{:?}", pair.because);
         });
     }
 

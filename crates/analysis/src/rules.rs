@@ -129,7 +129,7 @@ const RULES_OF_INSTANCES: &[Rule] = &[
     surroundings::access_log,
 ];
 
-/// A finding that can be what a case's rate hangs on.
+/// A finding that can be what limits a case's rate.
 struct Suspect {
     /// Its id.
     finding: &'static str,
@@ -143,8 +143,8 @@ const fn suspect(finding: &'static str, what: &'static str, weighs: fn(&Finding)
     Suspect { finding, what, weighs }
 }
 
-/// Suspects, the first that is found is told: what is broken, for then the other figures mislead; what each request does in
-/// vain; what is too small beside CPU that was really left; what others took; and the limit that was asked for.
+/// Suspects; the first that is found is reported: what is broken, for then the other figures mislead; what each request does in
+/// vain; what is too small beside CPU that was really left; what others took; and the limit that was requested.
 const SUSPECTS: &[Suspect] = &[
     suspect("oom-kills", "memory", always),
     suspect("ports-exhausted", "the generator's local ports", always),
@@ -155,9 +155,9 @@ const SUSPECTS: &[Suspect] = &[
     suspect("generator-busy", "the load generator", always),
     suspect("opcache-off", "the opcode cache, which is off", always),
     suspect("opcache-full", "the opcode cache, which is full", always),
-    suspect("slow-extension", "an extension for development", always),
-    suspect("php-debug-build", "a build of PHP for debugging", always),
-    suspect("dev-mode", "a mode for development", always),
+    suspect("slow-extension", "a development extension", always),
+    suspect("php-debug-build", "a debug build of PHP", always),
+    suspect("dev-mode", "development mode", always),
     suspect("jit-is-off", "JIT, which is off", always),
     suspect("worker-restarts", "workers that are replaced", surroundings::often),
     suspect("session-lock", "the lock of a session", always),
@@ -165,7 +165,7 @@ const SUSPECTS: &[Suspect] = &[
     suspect("n-plus-one-queries", "many queries a request from one line", always),
     suspect("query-dominates", "a query", always),
     suspect("autoload-without-class-map", "the search for files of classes", always),
-    suspect("boots-each-request", "building the application up for each request", always),
+    suspect("boots-each-request", "booting the application for each request", always),
     suspect("compiles-each-request", "loading and compiling files", always),
     suspect("regular-expression", "a regular expression", always),
     suspect("garbage-collection", "garbage collection", always),
@@ -175,11 +175,11 @@ const SUSPECTS: &[Suspect] = &[
     suspect("pool-full", "the number of workers", always),
     suspect("database-bound", "the database", always),
     suspect("slow-upstream", "something that requests wait for", always),
-    suspect("noisy-neighbour", "others on this machine", neighbours::deprives),
-    suspect("upstream-keepalive-off", "connections to replicas that are not kept", connections::weighs),
-    suspect("closes-connections", "connections that are not kept", connections::dominates),
-    suspect("opcache-validates", "time stamps that are looked at for each request", php::validation_weighs),
-    suspect("closes-connections", "connections that are not kept", connections::weighs),
+    suspect("noisy-neighbour", "other work on this machine or its host", neighbours::deprives),
+    suspect("upstream-keepalive-off", "connections to replicas that are not kept alive", connections::weighs),
+    suspect("closes-connections", "connections that are not kept alive", connections::dominates),
+    suspect("opcache-validates", "checking time stamps of scripts for each request", php::validation_weighs),
+    suspect("closes-connections", "connections that are not kept alive", connections::weighs),
     suspect(cpu::THROTTLED, "the CPU limit", cpu::is_limit),
     suspect("queue-grows", "a load above what it can take", always),
 ];
@@ -188,7 +188,7 @@ fn always(_: &Finding) -> bool {
     true
 }
 
-/// What a case's rate probably hangs on: suspected from the records, not shown by an experiment.
+/// What probably limits a case's rate: suspected from the records, not shown by an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bottleneck {
     /// The id of the finding that says so.
@@ -204,7 +204,7 @@ impl Bottleneck {
     }
 }
 
-/// Everything that is found, the gravest first.
+/// All findings, most severe first.
 pub(crate) fn findings(record: &Record<'_>) -> Vec<Finding> {
     let is_scaled = record.trials.iter().any(|trial| trial.scale.is_some());
     let rules = if is_scaled { RULES_OF_INSTANCES } else { RULES };
@@ -213,7 +213,7 @@ pub(crate) fn findings(record: &Record<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The gravest first, those of one kind in the order in which they were found.
+/// Most severe first; those of equal severity in the order in which they were found.
 pub(crate) fn sort(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| Reverse(finding.severity));
 }
@@ -221,7 +221,7 @@ pub(crate) fn sort(findings: &mut [Finding]) {
 /// What is found in a case beside the others of its study, which come in the same order as their records.
 pub(crate) use rivals::beside_others;
 
-/// The first suspect among the findings. Without the limits that were asked for, nothing follows from their use.
+/// The first suspect among the findings. Without the limits that were requested, nothing follows from their use.
 pub(crate) fn bottleneck(findings: &[Finding]) -> Option<Bottleneck> {
     if findings.iter().any(|finding| finding.id == limits::NOT_ENFORCED) {
         return None;
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gravest_finding_comes_first() {
+    fn the_most_severe_finding_comes_first() {
         let study = samples::study(&["a"]);
         let mut trial = samples::measured("a", 1, 1_000.0);
         let measurement = trial.measurement.as_mut().unwrap();

@@ -1,6 +1,6 @@
 //! A search for the settings of one runtime that serve an objective best.
 //!
-//! Pure: told what came of the settings that were tried, it says which to try next. Settings race in blocks, each against the
+//! Pure: from the results of the settings that were tried it says which to try next. Settings race in blocks, each against the
 //! best one so far; what is shown to be worse leaves the race.
 
 mod ladder;

@@ -19,7 +19,7 @@ pub struct Explanation {
     pub base: CaseId,
     /// What its records suggest.
     pub suspected: Option<Bottleneck>,
-    /// What each change did: the one that the case hangs on most first, those that could not be measured last.
+    /// What each change did: the one with the largest effect first, those that could not be measured last.
     pub tests: Vec<Test>,
     /// What follows.
     pub outcome: Explained,
@@ -89,7 +89,7 @@ pub fn explain(study: &Study, analysis: &Analysis) -> Option<Explanation> {
 }
 
 impl Explanation {
-    /// The change that was shown to be what the case hangs on.
+    /// The change that is confirmed as the bottleneck.
     pub fn confirmed(&self) -> Option<&Test> {
         self.tests.first().filter(|_| self.outcome == Explained::Confirmed)
     }

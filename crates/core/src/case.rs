@@ -100,7 +100,7 @@ pub struct Case {
     pub pinning: CpuLayout,
     /// What load is driven at it.
     pub load: Load,
-    /// The loads of a scenario's other crowds, beside `load`.
+    /// The loads of a scenario's other user classes, beside `load`.
     #[serde(default)]
     pub beside: Vec<Load>,
 }

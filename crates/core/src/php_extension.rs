@@ -48,7 +48,7 @@ const WATCHERS: [(&str, &str); 25] = [
     ("memprof", "a memory profiler"),
     ("newrelic", "a monitoring agent"),
     ("opentelemetry", "a tracer"),
-    ("pcov", "a measure of test coverage"),
+    ("pcov", "which measures test coverage"),
     ("phpspy", "a profiler"),
     ("pinba", "a monitoring agent"),
     ("scoutapm", "a monitoring agent"),

@@ -152,7 +152,7 @@ impl Series {
     }
 
     /// By how much a counter grew from its first sample to its last; absent where it was not told twice. A server that
-    /// started anew counts from zero: then the growth is unknown.
+    /// restarted counts from zero: then the growth is unknown.
     pub fn growth(&self, gauge: Gauge) -> Option<u64> {
         let mut values = self.values(gauge);
         let first = values.next()?;

@@ -120,7 +120,7 @@ pub struct Study {
     pub cases: Vec<Case>,
     /// What was found out before the first block.
     pub groundwork: Groundwork,
-    /// When it was gone on with after interruptions, oldest first.
+    /// When it was resumed after interruptions, oldest first.
     pub resumed_at: Vec<Timestamp>,
     /// When its time was over, where it ended for that. Its last look is then at the last block that is complete.
     pub time_over_at: Option<Timestamp>,

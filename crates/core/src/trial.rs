@@ -135,7 +135,7 @@ pub struct Measurement {
     pub requests: Counts,
     /// Requests that were due before the window, in the warm-up.
     pub warm_up: Counts,
-    /// Connections that were opened anew because the server had closed between two answers.
+    /// Connections that were opened again because the server had closed them between two answers.
     pub reconnects: u64,
     /// From when a request was sent to the end of its answer.
     pub service: Latencies,

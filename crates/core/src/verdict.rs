@@ -25,7 +25,7 @@ pub struct Verdict {
     pub metric: String,
     /// The case that is judged.
     pub a: CaseId,
-    /// The case that it is held against.
+    /// The case that it is compared with.
     pub b: CaseId,
     /// Metric of `a` over metric of `b`, paired by block, with its own 95 % interval.
     pub ratio: Estimate,

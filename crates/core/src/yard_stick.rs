@@ -1,4 +1,4 @@
-//! The yard-stick: a fixed server that is measured in every block, as a sentinel of the machine's drift.
+//! The reference server: a fixed server that is measured in every block, to show drift of the machine.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use jiff::Timestamp;
 
 use crate::Outcome;
 
-/// What the yard-stick showed in a block. It is in no verdict.
+/// A reading of the reference server in a block. It enters no verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct YardStickReading {
-    /// Number of the block, from 1. A block that was interrupted and gone on with has two readings.
+    /// Number of the block, from 1. A block that was interrupted and resumed has two readings.
     pub block: u32,
     /// When it was started.
     pub started_at: Timestamp,

@@ -171,5 +171,5 @@ fn leaving(case: &CaseId, trials: &[Trial]) -> String {
     });
     let (problem, fixes) = Outcome::problem_and_fixes(reason.unwrap_or_default());
     let fixes: String = fixes.into_iter().map(|fix| format!("; {}{fix}", Outcome::FIX)).collect();
-    format!("left out: {case}: {problem}{fixes}")
+    format!("skipped: {case}: {problem}{fixes}")
 }

@@ -10,7 +10,7 @@ use crate::quantity::count;
 use crate::steps::milliseconds;
 
 /// The heading over [`lines`].
-pub(crate) const MADE: &str = "What the load has made";
+pub(crate) const MADE: &str = "What the load has produced";
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WireAudit<'a> {
@@ -91,7 +91,7 @@ fn sentence(record: &AuditRecord) -> String {
     }
     let by: Vec<&str> = told.iter().map(|told| told.by.as_str()).collect();
     let by = match &by[..] {
-        [] => return format!("{} {name} were answered, and nobody could be asked", count(*answered)),
+        [] => return format!("{} {name} were answered; no other count could be read", count(*answered)),
         [one] => (*one).to_owned(),
         [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
     };
@@ -102,7 +102,7 @@ fn sentence(record: &AuditRecord) -> String {
     } else {
         let made = told.iter().map(|told| count(told.after.saturating_sub(told.before))).collect::<Vec<_>>().join(", ");
         format!(
-            "{} {name} were answered; {by} {have} {made}, which may be, since {} requests were not answered to their end",
+            "{} {name} were answered; {by} {have} {made}, which is possible, since {} requests were not answered to their end",
             count(*answered),
             count(*unknown)
         )
@@ -135,12 +135,10 @@ fn ceiling(cases: &[(&CaseId, Vec<&Trial>)]) -> Option<String> {
     let times = times.collect::<Vec<_>>().join(", ");
     Some(match full.len() {
         1 => format!(
-            "No request failed, so that this is all that the load can make: the number says no more. The p99 response \
-             time does: {times}."
+            "No request failed, so this number is the most that the load can produce. Compare by p99 response time: {times}."
         ),
         several => format!(
-            "No request of {several} cases failed, so that they made all that the load can make: the number does not tell \
-             them apart. p99 response times do: {times}."
+            "No request of {several} cases failed, so each produced the most that the load can: this number cannot separate them. Compare by p99 response time: {times}."
         ),
     })
 }

@@ -46,7 +46,7 @@ pub(crate) fn page(view: &CapacityView<'_>) -> Page {
     }
     let findings = view.capacity.findings.iter();
     let findings = findings.map(|finding| Block::Item(format!("{} {}", finding.text, finding.advice)));
-    blocks.extend(Block::list("Findings at the highest load that tells", findings));
+    blocks.extend(Block::list("Findings at the highest load with valid figures", findings));
     blocks.extend([Block::Gap, Block::Paragraph(method(view))]);
     Page { answer: vec![answer(view)], blocks }
 }
@@ -75,7 +75,7 @@ fn law(view: &CapacityView<'_>) -> Option<String> {
     let fit = view.capacity.law.as_ref()?;
     if !fit.holds() {
         return Some(format!(
-            "They do not follow the Universal Scalability Law: the points lie {:.0} % beside it.",
+            "They do not follow the Universal Scalability Law: the points are {:.0} % off it.",
             fit.residual * 100.0
         ));
     }
@@ -84,7 +84,7 @@ fn law(view: &CapacityView<'_>) -> Option<String> {
         Some(knee) if fit.kappa.0 > 0.0 => {
             format!("the most throughput is at about {} connections", number(knee.round()))
         }
-        _ => "no knee: more connections were not shown to take throughput away".to_owned(),
+        _ => "no knee: more connections were not shown to reduce throughput".to_owned(),
     };
     Some(format!(
         "Universal Scalability Law: {} req/s for one, contention {} ({}), coherency {} ({}); {knee}.",
@@ -141,9 +141,7 @@ fn method(view: &CapacityView<'_>) -> String {
     let study = view.study.study;
     format!(
         "Method: random arrivals (Poisson), response times from when a request was due, fresh servers for each \
-         probe; the rate at which a term reaches its limit is that of a line through the logarithms of the shares beyond it, its \
-         interval is one of 95 % within these probes, which in simulated searches held the true rate in 81 to 97 of 100 \
-         (docs/bench-capacity.md). Study {}, seed {}.",
+         probe; the rate at which a term reaches its limit is read off a line through the logarithms of the shares beyond it; its 95 % interval covers the scatter of these probes, and in simulated searches contained the true rate in 81 to 97 of 100 (docs/bench-capacity.md). Study {}, seed {}.",
         study.id, study.seed
     )
 }
@@ -154,11 +152,11 @@ fn answer(view: &CapacityView<'_>) -> String {
     let who = format!("{} on {}", runtime(study), study.workload);
     let term = |place: Option<usize>| Some(study.slo.as_ref()?.terms().get(place?)?.to_string());
     let because = match &capacity.bottleneck {
-        Some(bottleneck) => format!("; what probably limits it is {}", bottleneck.what),
+        Some(bottleneck) => format!("; the probable bottleneck is {}", bottleneck.what),
         None => String::new(),
     };
     match &capacity.found {
-        None => format!("{who}: no rate was probed, so nothing can be said."),
+        None => format!("{who}: no result, since no rate was probed."),
         Some(Found::Rate { rate, low, high, confirmed, breaks }) => {
             let range = if high.is_finite() {
                 format!("between {} and {}", number(*low), number(*high))
@@ -169,9 +167,10 @@ fn answer(view: &CapacityView<'_>) -> String {
                 Some(term) => format!(" before {term} breaks"),
                 None if fell(view, *high) => format!(" before it fails, as it did at {}", number(*high)),
                 None if high.is_finite() => {
-                    " before it cannot keep up: no load was high enough for the objective to tell".to_owned()
+                    " before it cannot keep up; the objective itself was not broken at any load that was tried"
+                        .to_owned()
                 }
-                None => ", and nothing broke at the rates that were tried".to_owned(),
+                None => ", and the objective was met at every rate that was tried".to_owned(),
             };
             let longer = view.capacity.probes.iter().any(|probe| probe.long && probe.meets);
             let sure = match (*confirmed, longer) {
@@ -185,7 +184,7 @@ fn answer(view: &CapacityView<'_>) -> String {
             let broken = term(*breaks).unwrap_or_else(|| "the objective".to_owned());
             let best = best(view, *breaks);
             format!(
-                "{who} meets the objective at no rate: at {} requests a second {broken} is broken already{best}{because}.",
+                "{who} meets the objective at no rate: {broken} is already broken at {} requests a second{best}{because}.",
                 number(*least)
             )
         }
@@ -196,11 +195,11 @@ fn answer(view: &CapacityView<'_>) -> String {
             let reason = at_limit.filter_map(|probe| probe.reason.as_deref()).next();
             match reason {
                 Some(reason) => format!(
-                    "{who}: nothing can be said from {} requests a second on, where a probe does not count: {reason}.{met}",
+                    "{who}: no result from {} requests a second on, where a probe does not count: {reason}.{met}",
                     number(*limit)
                 ),
                 None => format!(
-                    "{who} takes more than this machine's load generator can offer, which fell behind at {} requests a second.{met}",
+                    "{who} takes more requests than this machine's load generator can send; it fell behind at {} requests a second.{met}",
                     number(*limit)
                 ),
             }

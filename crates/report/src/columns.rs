@@ -27,10 +27,7 @@ enum Content {
 }
 
 /// What a reader of the table must know.
-const LEGEND: &str = "Means over trials, with half of their 95 % interval (±). Response time runs from when a \
-                                 request was due, service time from when it was sent; a percentile that fewer than 50 \
-                                 requests of a trial exceed is n/a. Before a ratio, ? says undecided and = equivalent. \
-                                 A rank is a range where the data leave it open.";
+const LEGEND: &str = "Means over trials, with half of their 95 % interval (±). Response time counts from when a request was due, service time from when it was sent; a percentile is n/a if fewer than 50 requests of a trial exceed it. ? before a ratio means undecided, = equivalent. A rank is a range if the data do not decide it.";
 
 /// What stands behind the name of a case that is no candidate.
 pub(crate) fn mark(role: CaseRole) -> Option<&'static str> {

@@ -48,7 +48,7 @@ pub(crate) fn needed(verdict: &Verdict) -> Option<u32> {
     if (verdict.ratio.n as usize) < MIN_BLOCKS { Some(MIN_BLOCKS as u32) } else { verdict.blocks_to_decide }
 }
 
-/// `a study of about 12 minutes (--rounds 9)`: rounds are measured anew. Blocks in which a trial did not count are expected to
+/// `a study of about 12 minutes (--rounds 9)`: all rounds are measured again. Blocks in which a trial did not count are expected to
 /// recur.
 pub(crate) fn longer(view: &StudyView<'_>, blocks: u32) -> String {
     let so_far = view.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
@@ -171,7 +171,7 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
             };
             let alone = match (verdict.ratio.low, verdict.ratio.high) {
                 (Some(low), Some(high)) if low > 1.0 || high < 1.0 => {
-                    format!(", enough for one pair and not for one of {}", view.analysis.verdicts.len())
+                    format!(", enough if this were the only pair, not as one of {}", view.analysis.verdicts.len())
                 }
                 _ => String::new(),
             };
@@ -183,7 +183,7 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
 /// `is 2.31 times as fast as`; of autoscaled services, which have CPU that they do not use, what they do with it.
 fn times_as(verdict: &Verdict, value: &str) -> String {
     match verdict.metric.as_str() {
-        PER_VCPU_SECOND => format!("answers {value} times as much a vCPU-second as"),
+        PER_VCPU_SECOND => format!("answers {value} times as many requests per vCPU-second as"),
         _ => format!("is {value} times as fast as"),
     }
 }
@@ -233,7 +233,7 @@ mod tests {
         for (key, ratio) in [
             ("throughput_rps", "is 2.50 times as fast as"),
             ("response_p99_us", "by its figure"),
-            (PER_VCPU_SECOND, "answers 2.50 times as much a vCPU-second as"),
+            (PER_VCPU_SECOND, "answers 2.50 times as many requests per vCPU-second as"),
             ("memory_share", "by its figure"),
         ] {
             let verdict = Verdict {

@@ -18,7 +18,7 @@ use crate::{StudyView, activity, audits, columns, topology, trust};
 pub(crate) struct Digest {
     /// The kinds of request of each case that was loaded with several.
     pub(crate) kinds: Vec<Kinds>,
-    /// What the load has made in each case.
+    /// What the load has produced in each case.
     pub(crate) audits: Vec<String>,
     /// A line for each part of each topology.
     pub(crate) parts: Vec<String>,
@@ -28,11 +28,11 @@ pub(crate) struct Digest {
     pub(crate) question: String,
     /// How much was measured, and where.
     pub(crate) ground: String,
-    /// How it was warmed up, and what the yard-stick says of the machine.
+    /// How it was warmed up, and what the reference server shows of the machine.
     pub(crate) trust: Vec<String>,
     /// Trials that do not count, in the words of their reasons.
     pub(crate) uncounted: Vec<Uncounted>,
-    /// Findings of all cases, the gravest first.
+    /// Findings of all cases, most severe first.
     pub(crate) findings: Vec<FindingGroup>,
     /// A sentence for each pair of cases, or for each and the best one.
     pub(crate) verdicts: Vec<String>,
@@ -68,7 +68,7 @@ impl Uncounted {
         let Self { trials, outcome, reason } = self;
         match outcome {
             Some(outcome) => format!("{trials} {outcome}: {reason}"),
-            None => format!("left out: {trials}: {reason}"),
+            None => format!("skipped: {trials}: {reason}"),
         }
     }
 }
@@ -348,7 +348,7 @@ fn answers(view: &StudyView<'_>) -> Vec<String> {
     lines
 }
 
-/// The cases of a study whose settings are told: all, or the one that the others are changes of.
+/// The cases of a study whose settings are shown: all, or the one that the others are changes of.
 pub(crate) fn told_apart(study: &Study) -> &[Case] {
     match (study.kind, study.cases.first()) {
         (StudyKind::Why | StudyKind::Tune, Some(first)) => std::slice::from_ref(first),

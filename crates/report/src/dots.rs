@@ -34,6 +34,8 @@ pub(crate) struct Dots {
     band: Option<Band>,
     ticks: Vec<Tick>,
     rows: Vec<Row>,
+    /// Whether the newest trial is marked: where the study is followed.
+    marks_newest: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -71,6 +73,8 @@ struct Point {
     x: String,
     y: usize,
     counts: bool,
+    /// Whether it is the study's newest trial.
+    newest: bool,
 }
 
 /// A chart of the metric that decides, then of each other that is worth one; only of metrics that some trial has.
@@ -78,6 +82,11 @@ pub(crate) fn charts(view: &StudyView<'_>) -> Vec<Dots> {
     let primary = view.analysis.primary;
     let others = SHOWN.into_iter().filter_map(metric).filter(|metric| metric.key != primary.key);
     std::iter::once(primary).chain(others).filter_map(|metric| chart(view, metric)).collect()
+}
+
+/// The chart of the metric that decides, with a mark on the newest trial; none where no trial has it.
+pub(crate) fn followed(view: &StudyView<'_>) -> Option<Dots> {
+    chart(view, view.analysis.primary).map(|dots| Dots { marks_newest: true, ..dots })
 }
 
 /// The chart of a metric; none where no trial has it.
@@ -109,6 +118,7 @@ pub(crate) fn chart(view: &StudyView<'_>, metric: &'static Metric) -> Option<Dot
         band: band(view, metric, &axis, bottom - HEAD),
         ticks: ticks.collect(),
         rows,
+        marks_newest: false,
     })
 }
 
@@ -121,7 +131,8 @@ fn row(view: &StudyView<'_>, metric: &Metric, summary: &CaseSummary, axis: &Axis
         let counts = trial.outcome == Outcome::Measured;
         let remark = if counts { "" } else { " (does not count)" };
         let _ = write!(values, "\nblock {}: {}{remark}", trial.block, in_tables(metric.unit, value));
-        points.push(Point { x: axis.place(value), y: height(top + 29, trial.block), counts });
+        let newest = view.trials.last().is_some_and(|last| std::ptr::eq(last, trial));
+        points.push(Point { x: axis.place(value), y: height(top + 29, trial.block), counts, newest });
     }
     Row {
         name: summary.case.to_string(),
@@ -214,7 +225,8 @@ impl Axis {
         MARGIN + share * (100.0 - 2.0 * MARGIN)
     }
 
-    fn place(&self, value: f64) -> String {
+    /// Where a value lies, as SVG has it: `12.50%`.
+    pub(crate) fn place(&self, value: f64) -> String {
         percents(self.share(value))
     }
 }

@@ -79,7 +79,7 @@ fn table(view: &ForecastView<'_>, columns: &[(&str, Cell)]) -> Table {
     Table { columns: columns.iter().map(column).collect() }
 }
 
-/// Milliseconds; nothing where nobody was answered.
+/// Milliseconds; none if no request was answered.
 pub(crate) fn answered(forecast: &Forecast, estimate: &Estimate) -> String {
     if forecast.throughput.value > 0.0 { number(estimate.value * 1e3) } else { "-".to_owned() }
 }
@@ -88,7 +88,7 @@ pub(crate) fn question(view: &ForecastView<'_>) -> String {
     let c = view.calibration;
     let (cpu, wait) = (c.work.cpu.as_secs_f64() * 1e3, c.work.wait.as_secs_f64() * 1e3);
     format!(
-        "Forecast for {} ({}) under {} with {}: simulated from {} requests one at a time in {} trial{} of study {} on {} CPU; the median request is {} ms of CPU and {} ms off it, a start {} s of CPU and {} s beside.",
+        "Forecast for {} ({}) under {} with {}: simulated from {} requests one at a time in {} trial{} of study {} on {} CPU; the median request takes {} ms of CPU and {} ms of waiting, a start {} s of CPU and {} s of waiting.",
         c.case,
         c.runtime,
         view.question.load,
@@ -107,7 +107,7 @@ pub(crate) fn question(view: &ForecastView<'_>) -> String {
 
 pub(crate) fn notes(view: &ForecastView<'_>) -> Vec<String> {
     let mut notes = vec![format!(
-        "at once: the most requests that an instance is given. Times are without any network. rejected: turned away (status {}); too late: beyond the time-out; instances: fewest/mean/most; cold: starts; /vCPU-s: answers for each second of a vCPU that instances had.",
+        "at once: the most requests that an instance is given. Times exclude the network. rejected: by the gateway (status {}); too late: beyond the time-out; instances: fewest/mean/most; cold: starts; /vCPU-s: answers per second of a vCPU that instances had.",
         view.question.policy.status(Rejection::WaitedTooLong),
     )];
     notes.push(waking(view.calibration));
@@ -117,7 +117,7 @@ pub(crate) fn notes(view: &ForecastView<'_>) -> Vec<String> {
     }
     let price = view.question.price;
     notes.push(format!(
-        "cost in {} by {} ({}, {}, prices of {}): a million requests with nothing free, a month like this after what is free.",
+        "cost in {} by {} ({}, {}, prices of {}): a million requests without the free tier, a month of this load with it.",
         price.currency, price.id, price.provider, price.regions, price.read
     ));
     let rounds = view.question.rounds;
@@ -127,7 +127,7 @@ pub(crate) fn notes(view: &ForecastView<'_>) -> Vec<String> {
     };
     let widest = view.points.iter().map(|point| half_width(&point.forecast.p99)).fold(0.0, f64::max);
     notes.push(format!(
-        "each line: {rounds} simulation{} with other luck, seed {}; p99 is known to {} at worst, by luck alone: the model itself may be further off.",
+        "each line: {rounds} simulation{} with other random numbers, seed {}; the p99 is known to {} at worst, by chance alone: the model itself may be further off.",
         if rounds == 1 { "" } else { "s" },
         view.question.seed,
         if rounds > 1 { share(widest) } else { "an unknown share".to_owned() },
@@ -145,12 +145,12 @@ pub(crate) fn notes(view: &ForecastView<'_>) -> Vec<String> {
 fn waking(calibration: &Calibration) -> String {
     match calibration.waking.as_slice() {
         [_, .., last] => format!(
-            "an instance that had nothing to do for {} ms takes {} ms of CPU longer and {} ms beside.",
+            "an instance that was idle for {} ms takes {} ms more of CPU and {} ms more of waiting.",
             number(last.idle.as_secs_f64() * 1e3),
             number(last.cpu.as_secs_f64() * 1e3),
             number(last.wait.as_secs_f64() * 1e3),
         ),
-        _ => "how much longer an instance takes that was idle was not measured: with little load it is slower than this. A low open load tells: stampede compare ... --load open:poisson:20, and --also.".to_owned(),
+        _ => "how much slower an idle instance is was not measured: with little load the service is slower than this. A low open load measures it: stampede compare ... --load open:poisson:20, and --also.".to_owned(),
     }
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn conclusion(view: &ForecastView<'_>) -> String {
     };
     if let Some(best) = good.min_by(by(|point| point.forecast.per_million.value)) {
         return format!(
-            "{}: {} answers {} with a p99 of {} ms on {} instances in the mean, for {} {} a month.",
+            "{}: {} answers {} with a p99 of {} ms on {} instances on average, for {} {} a month.",
             if view.points.len() > 1 { "The cheapest that keeps up" } else { "It keeps up" },
             told(best),
             if best.forecast.failed() > 0.0 {

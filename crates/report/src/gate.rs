@@ -174,7 +174,7 @@ pub(crate) fn conclusion(view: &GateView<'_>) -> String {
         ([], _) => of_those_that_count(view),
         (lost, Outcome::Failed) => format!("{} Besides, {}.", of_those_that_count(view), lost.join("; ")),
         (lost, Outcome::Passed | Outcome::Undecided) => {
-            format!("Not valid: {}. The others say: {}", lost.join("; "), of_those_that_count(view))
+            format!("Not valid: {}. From the others: {}", lost.join("; "), of_those_that_count(view))
         }
     }
 }
@@ -196,19 +196,21 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
             let is_paired = view.changes.iter().all(|change| change.paired);
             let (reason, remedy) = match view.changes.iter().find(|change| change.is_within_floor()) {
                 Some(change) => (
-                    format!("this machine's noise floor of {} leaves open", exact_percent(change.floor)),
+                    format!("this machine's noise floor of {} hides", exact_percent(change.floor)),
                     "a larger --threshold, or a calibration on a quieter machine",
                 ),
                 None if view.changes.iter().any(|change| change.is_cut_short) => {
                     let rounds = view.changes.first().map_or(0, |change| change.ratio.n);
                     let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
                     (
-                        format!("the time was over after {rounds}, which do not say"),
+                        format!("the time was over after {rounds}, which do not decide"),
                         "a longer --max-time, a shorter --duration or a larger --threshold",
                     )
                 }
-                None if is_paired => ("the data do not say".to_owned(), "a longer --max-time or a larger --threshold"),
-                None => ("the data do not say".to_owned(), "studies with more rounds"),
+                None if is_paired => {
+                    ("the data do not decide".to_owned(), "a longer --max-time or a larger --threshold")
+                }
+                None => ("the data do not decide".to_owned(), "studies with more rounds"),
             };
             let by_cpu = view.changes.iter().filter_map(by_cpu_time).collect::<String>();
             let verdict = if view.strict { "it does not pass (--strict)" } else { "it passes" };
@@ -225,8 +227,7 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
 fn by_cpu_time(change: &Change) -> Option<String> {
     let Estimate { value, low, high, .. } = change.cpu_time?;
     Some(format!(
-        "CPU time per request of {}, which neighbours disturb less, is {} times ({} to {}), more than may pass: \
-         --metric cpu_us_per_request decides by it. ",
+        "CPU time per request of {}, which neighbours disturb less, is {} times ({} to {}), beyond the threshold: use --metric cpu_us_per_request to decide by it. ",
         change.case,
         ratio(value),
         ratio(low?),
@@ -258,8 +259,7 @@ pub(crate) fn methods(view: &GateView<'_>) -> Vec<&'static str> {
         (true, "Both sides were measured alternately in the same rounds, each trial on fresh servers."),
         (
             false,
-            "The two studies were measured at different times: whatever else differed between those counts as the change. \
-             Directions are at 5 % over all cases (Holm), and each interval is the one that decided.",
+            "The two studies were measured at different times: anything else that differed between them counts as the change. Directions are at 5 % over all cases (Holm); each interval is the one that decided.",
         ),
     ]
     .into_iter()
@@ -335,7 +335,7 @@ mod tests {
         let view = GateView { losses: &losses, ..view(&changes, false) };
         assert!(!view.passes());
         assert!(terminal(&view, 500).ends_with(&format!(
-            "Not valid: {told}. The others say: Passed: my_<branch> is no more than 5 % worse than main.\n"
+            "Not valid: {told}. From the others: Passed: my_<branch> is no more than 5 % worse than main.\n"
         )));
         assert!(junit(&view).contains("tests=\"2\" failures=\"0\" skipped=\"0\" errors=\"1\""));
         assert!(junit(&view).contains(&format!("name=\"head: its trials count\"><error message=\"{told}\"/>")));
@@ -378,9 +378,9 @@ mod tests {
         let changes = [Change { cpu_time, is_cut_short: true, ..change("head", Outcome::Undecided, 0.92) }];
         assert_eq!(
             conclusion(&view(&changes, true)),
-            "Undecided: the time was over after 9 rounds, which do not say whether my_<branch> is more than 5 % worse than main: \
+            "Undecided: the time was over after 9 rounds, which do not decide whether my_<branch> is more than 5 % worse than main: \
              requests per second of head; it does not pass (--strict). CPU time per request of head, which neighbours disturb less, is 1.260 times \
-             (1.200 to 1.320), more than may pass: --metric cpu_us_per_request decides by it. Try a longer --max-time, a shorter \
+             (1.200 to 1.320), beyond the threshold: use --metric cpu_us_per_request to decide by it. Try a longer --max-time, a shorter \
              --duration or a larger --threshold."
         );
     }
@@ -394,9 +394,9 @@ mod tests {
             "markdown: 1 CPU\n\
              head: requests per second 931 after 1,012 before, 0.920 times (0.902 to 0.938, 9\n  \
              blocks that scatter by 3.1 %), within this machine's noise floor of 12 %\n\
-             Undecided: this machine's noise floor of 12 % leaves open whether my_<branch> is\n  \
-             more than 5 % worse than main: requests per second of head; it passes. Try a\n  \
-             larger --threshold, or a calibration on a quieter machine.\n"
+             Undecided: this machine's noise floor of 12 % hides whether my_<branch> is more\n  \
+             than 5 % worse than main: requests per second of head; it passes. Try a larger\n  \
+             --threshold, or a calibration on a quieter machine.\n"
         );
         assert!(annotations(&view).contains("noise floor of 12 %25"));
     }

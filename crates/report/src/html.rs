@@ -10,6 +10,7 @@ mod curve;
 pub mod dashboard;
 mod document;
 mod forecast;
+mod picture;
 mod prose;
 mod study;
 
@@ -76,6 +77,8 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("study.html", include_str!("../templates/study.html")),
         ("pieces.html", include_str!("../templates/pieces.html")),
         ("dots.svg", include_str!("../templates/dots.svg")),
+        ("picture.svg", include_str!("../templates/picture.svg")),
+        ("figure.html", include_str!("../templates/figure.html")),
         ("chart.svg", include_str!("../templates/chart.svg")),
         ("curve.html", include_str!("../templates/curve.html")),
         ("dashboard.html", include_str!("../templates/dashboard.html")),
@@ -302,7 +305,7 @@ pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
 
 /// A page about a search for settings: what it found, then each comparison of the winner.
 pub fn tune(view: &TuneView<'_>) -> String {
-    let columns = ["setting", "values, the others as in the winner"].map(str::to_owned).to_vec();
+    let columns = ["setting", "values, with the other settings of the winner"].map(str::to_owned).to_vec();
     let curves = Table { columns, ..Table::of(&tune::curves(view)) };
     let verdicts = tune::verdicts(view).iter().map(|line| prose::pieces(line)).collect();
     let blocks = vec![

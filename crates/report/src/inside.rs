@@ -77,10 +77,10 @@ fn price(inside: &InsideProfile) -> String {
         inside.sampler_cpu * 100.0
     );
     if let Some(price) = &inside.price {
-        text.push_str(&format!(" and cost {} % of the answers a second", percent(price)));
+        text.push_str(&format!(" and cost {} % of the throughput", percent(price)));
     }
     if inside.torn_share > 0.0 {
-        text.push_str(&format!("; {:.2} % of samples were left out", inside.torn_share * 100.0));
+        text.push_str(&format!("; {:.2} % of samples could not be read", inside.torn_share * 100.0));
     }
     text.push('.');
     if let Some(beside) = &inside.beside_php {

@@ -216,7 +216,7 @@ struct WireCase<'a> {
     pinning: WirePinning<'a>,
     load: WireLoad,
     warm_up: Option<WireWarmUp<'a>>,
-    /// The loads of a scenario's other crowds.
+    /// The loads of a scenario's other user classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     loads_beside: Vec<WireLoad>,
     trials: Vec<WireTrial<'a>>,

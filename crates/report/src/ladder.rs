@@ -28,7 +28,7 @@ pub struct LadderView<'a> {
     pub steps: &'a [LadderStep],
     /// What the last deployment has, a line each.
     pub state: &'a [String],
-    /// The name of the deployment that the end is held against beside the first, where one was given.
+    /// The name of the deployment that the last is compared with beside the first, if one was given.
     pub beside: Option<&'a str>,
     /// The last deployment against these, in blocks of all, where it differs from the first and that was measured.
     pub held: Option<StudyView<'a>>,
@@ -164,7 +164,7 @@ fn conclusion(view: &LadderView<'_>) -> Vec<String> {
     let last = view.steps.iter().rfind(|step| step.kept).and_then(|step| step.figure);
     let title = view.metric.title;
     let mut lines = vec![if kept == 0 {
-        format!("Nothing that was tried is better than what was given: {title} {}.", figure(first))
+        format!("No change that was tried is better than the given deployment: {title} {}.", figure(first))
     } else {
         format!(
             "{kept} of {tried} changes are worth keeping: {title} {} became {}, each measured once.",
@@ -188,7 +188,9 @@ fn beside(view: &LadderView<'_>, other: &str) -> Option<String> {
         p99.map_or_else(|| "not known".to_owned(), |p99| number(p99.value / 1e3) + " ms")
     };
     let (ours, theirs) = (p99(LAST), p99(other));
-    Some(format!("Measured again beside {other} the last has {figure}{times}. Its p99 is {ours}, of {other} {theirs}."))
+    Some(format!(
+        "Measured again beside {other}, the last has {figure}{times}. Its p99 is {ours}, that of {other} {theirs}."
+    ))
 }
 
 /// How the last deployment compares by what an analysis judges.

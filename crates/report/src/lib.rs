@@ -72,7 +72,7 @@ pub struct StudyView<'a> {
     pub finished_at: Option<Timestamp>,
     /// Its trials in the order in which they were run.
     pub trials: &'a [Trial],
-    /// What its yard-stick showed, in the order in which it was read.
+    /// Readings of its reference server, in the order in which they were taken.
     pub yard_stick: &'a [YardStickReading],
     /// What they say.
     pub analysis: &'a Analysis,

@@ -33,7 +33,7 @@ pub struct LoadView<'a> {
     pub result: &'a LoadResult,
     /// Those who drove it together, if several did.
     pub generators: &'a [GeneratorRecord],
-    /// How many of its requests were written down, where that was asked for.
+    /// How many of its requests were written down, if that was requested.
     pub samples: Option<SampleCount>,
 }
 

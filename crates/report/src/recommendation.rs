@@ -37,7 +37,7 @@ pub(crate) fn line(view: &StudyView<'_>, recommendation: &Recommendation) -> Str
         Advice::Tie { cases, leads: _, breakers } => text.tie(cases, breakers),
         Advice::Open { cases, leads, beside, behind } => text.open(cases, leads, beside, behind),
         Advice::Alone { case, lead } => text.alone(case, lead.as_deref(), unfit),
-        Advice::Contradiction => "Nothing says which case is the best: the pairs contradict each other.".to_owned(),
+        Advice::Contradiction => "No case is shown to be the best: the pairs contradict each other.".to_owned(),
         Advice::Unfinished if view.analysis.verdicts.is_empty() => unmeasured(view),
         Advice::Unfinished => return unfinished(view),
         Advice::Unmeasured => unmeasured(view),
@@ -84,7 +84,7 @@ impl Text<'_> {
         let differ: Vec<String> = breakers.iter().map(breaks).collect();
         let differ: Vec<&str> = differ.iter().map(String::as_str).collect();
         match differ[..] {
-            [] => format!("{head} Nothing else that was measured tells them apart."),
+            [] => format!("{head} No other figure separates them."),
             _ => format!("{head} What else decides: {}.", differ.join("; ")),
         }
     }
@@ -106,7 +106,7 @@ impl Text<'_> {
     fn known(&self, leads: &[Lead], beside: &[Lead]) -> Option<String> {
         let alone = match self.pairs {
             1 => String::new(),
-            pairs => format!(", enough for this pair alone and not for one of {pairs}"),
+            pairs => format!(", enough if this were the only pair, not as one of {pairs}"),
         };
         if let [lead @ Lead { verdict, own, .. }] = leads {
             let far = match own.low {
@@ -149,8 +149,7 @@ impl Text<'_> {
             );
         }
         if verdicts().any(is_constant) {
-            return "some of their ratios are the same in every block, so that nothing says how sure they are"
-                .to_owned();
+            return "some of their ratios are the same in every block, so there is no interval".to_owned();
         }
         let undecided = verdicts().filter(|verdict| verdict.verdict == VerdictWord::Undecided);
         let blocks: Option<Vec<u32>> = undecided.map(needed).collect();
@@ -169,7 +168,7 @@ impl Text<'_> {
         }
         match blocks {
             Some(blocks) => format!("{} would probably decide it", longer(self.view, blocks)),
-            None => "no number of rounds that is worth waiting for would decide it".to_owned(),
+            None => "no reasonable number of rounds would decide it".to_owned(),
         }
     }
 
@@ -233,7 +232,7 @@ impl Text<'_> {
 fn most(metric: &Metric) -> String {
     match metric.better {
         _ if is_of_speed(metric) => "is the fastest".to_owned(),
-        _ if metric.key == PER_VCPU_SECOND => "does the most with its CPU".to_owned(),
+        _ if metric.key == PER_VCPU_SECOND => "does the most per CPU-second".to_owned(),
         Better::Lower => format!("has the lowest {}", metric.title),
         Better::Higher | Better::Neither => format!("has the most {}", metric.title),
     }
@@ -322,12 +321,11 @@ fn unmeasured(view: &StudyView<'_>) -> String {
         *measured.entry(trial.block).or_default() += 1;
     }
     if measured.values().all(|trials| *trials < 2) {
-        return "Nothing is known: no two cases were measured in one block; the trials that do not count say why."
+        return "No result: no two cases were measured in one block. The reasons are below, with the trials that do not count."
             .to_owned();
     }
     format!(
-        "Nothing tells the cases apart by their {}: no two of them have this figure in one block. Requests without an \
-         answer, or too few of them, leave it open; --metric names another.",
+        "No result by {}: no two cases have this figure in one block. It is missing if requests had no answer, or were too few; --metric chooses another.",
         view.analysis.primary.title
     )
 }
@@ -340,8 +338,7 @@ fn unfinished(view: &StudyView<'_>) -> String {
         Rounds::Auto { .. } => "its first look is due".to_owned(),
     };
     format!(
-        "Nothing is claimed before the study is finished: it came to block {blocks}, and looking before {end} would find \
-         differences that are not there."
+        "No verdict before the study is finished: it reached block {blocks}, and looking before {end} would find differences that are not there."
     )
 }
 
@@ -356,7 +353,7 @@ mod tests {
         for (key, best) in [
             ("throughput_rps", "is the fastest"),
             ("response_p99_us", "is the fastest"),
-            (PER_VCPU_SECOND, "does the most with its CPU"),
+            (PER_VCPU_SECOND, "does the most per CPU-second"),
             ("memory_share", "has the lowest peak memory of what is allowed"),
         ] {
             assert_eq!(most(metric(key).unwrap()), best, "{key}");

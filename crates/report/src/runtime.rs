@@ -36,7 +36,7 @@ pub fn settings(view: &RuntimeView<'_>, width: usize) -> String {
     let mut text = format!("{}: {}\n", runtime.id(), runtime.title());
     let role = match role {
         CaseRole::Candidate => None,
-        CaseRole::Reference => Some("a reference: it shows what is possible, and is not recommended"),
+        CaseRole::Reference => Some("a reference: it shows what is possible, and is never recommended"),
         CaseRole::NotForProduction => Some("not for production: it is never recommended"),
     };
     for line in state.lines().chain([model]).chain(role) {
@@ -46,7 +46,7 @@ pub fn settings(view: &RuntimeView<'_>, width: usize) -> String {
         writeln_wrapped(&mut text, "  status: ", line, 10, width);
     }
     if runtime.status().is_empty() {
-        writeln_wrapped(&mut text, "  status: ", "none of its own; what the kernel knows is sampled", 10, width);
+        writeln_wrapped(&mut text, "  status: ", "it reports none; the kernel's counters are sampled", 10, width);
     }
     let own = topology.replica_limits(limits);
     let of_all = if topology.is_single() {

@@ -52,7 +52,7 @@ fn measured<'a>(view: &StudyView<'a>, case: &'a Case) -> Vec<Measured<'a>> {
     view.trials.iter().filter(|trial| trial.case == case.id).filter_map(of).collect()
 }
 
-/// Whether services are held against each other.
+/// Whether services are compared with each other.
 fn is_of_several(view: &StudyView<'_>) -> bool {
     view.study.cases.len() > 1
 }
@@ -191,12 +191,14 @@ fn findings<'a>(view: &StudyView<'a>) -> impl Iterator<Item = String> + use<'a> 
 pub(crate) fn method(view: &StudyView<'_>) -> String {
     let trials = view.study.cases.iter().flat_map(|case| measured(view, case));
     let price = trials.into_iter().find_map(|of| of.figures.bill).map_or_else(String::new, |bill| {
-        format!("; costs by {} ({}, prices of {}), nothing free", bill.price.id, bill.price.provider, bill.price.read)
+        format!(
+            "; costs by {} ({}, prices of {}), without the free tier",
+            bill.price.id, bill.price.provider, bill.price.read
+        )
     });
     format!(
         "Method: real instances, each under its own limits, behind a gateway that shares the generator's processors; response \
-         times from when a request was due, cold starts and the gateway included, and once more from when it came to the gateway, \
-         without what the gateway takes. A start is from its order until it is ready{price}. Study {}, seed {}.",
+         times from when a request was due, cold starts and the gateway included, and again from when it reached the gateway, without the gateway's own time. A start counts from its request until it is ready{price}. Study {}, seed {}.",
         view.study.id, view.study.seed
     )
 }
@@ -228,11 +230,11 @@ fn more_for_its_cpu(verdict: &Verdict) -> String {
     let times = format!("{} times ({interval})", ratio(*value));
     match verdict {
         VerdictWord::Faster | VerdictWord::Slower => {
-            format!("For each second of a vCPU, {a} answers {times} what {b} does.")
+            format!("Per vCPU-second, {a} answers {times} the requests of {b}.")
         }
-        VerdictWord::Equivalent => format!("For each second of a vCPU, {a} and {b} answer the same: {times}."),
+        VerdictWord::Equivalent => format!("Per vCPU-second, {a} and {b} answer the same: {times}."),
         VerdictWord::Undecided => {
-            format!("Which of {a} and {b} answers more for each second of a vCPU is open: {times}.")
+            format!("Undecided whether {a} or {b} answers more per vCPU-second: {times}.")
         }
     }
 }
@@ -243,7 +245,7 @@ fn keeps_up(view: &StudyView<'_>, case: &Case) -> String {
     let name = if is_of_several(view) { case.id.to_string() } else { case.runtime.to_string() };
     let who = format!("{} on {}", name, view.study.workload);
     if counted.is_empty() {
-        return format!("{who}: no trial counts, so nothing can be said.");
+        return format!("{who}: no result, since no trial counts.");
     }
     let mean = |of: &dyn Fn(&Measured<'_>) -> f64| counted.iter().map(of).sum::<f64>() / counted.len() as f64;
     let sent = mean(&|of| of.measurement.requests.sent as f64).max(1.0);
@@ -253,9 +255,9 @@ fn keeps_up(view: &StudyView<'_>, case: &Case) -> String {
     let trouble = match (failed > 0.0, rejected > 0.0) {
         (false, false) => "every request".to_owned(),
         (true, false) => format!("all but the {} % of requests that failed", number(failed * 100.0)),
-        (false, true) => format!("all but the {} % of requests that were turned away", number(rejected * 100.0)),
+        (false, true) => format!("all but the {} % of requests that were rejected", number(rejected * 100.0)),
         (true, true) => format!(
-            "all but the requests that failed ({} %) or were turned away ({} %)",
+            "all but the requests that failed ({} %) or were rejected ({} %)",
             number(failed * 100.0),
             number(rejected * 100.0)
         ),
@@ -265,7 +267,7 @@ fn keeps_up(view: &StudyView<'_>, case: &Case) -> String {
         most => format!("{} of {most} instances", number(mean(&|of| of.figures.instances.mean))),
     };
     format!(
-        "{who} answers {trouble}: {} a second on {of_instances}, {} for each second of a vCPU.",
+        "{who} answers {trouble}: {} a second on {of_instances}, {} per vCPU-second.",
         number(mean(&|of| throughput(of.measurement))),
         number(mean(&|of| of.figures.rps_per_vcpu.unwrap_or_default())),
     )

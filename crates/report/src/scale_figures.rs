@@ -53,7 +53,7 @@ pub(crate) struct Spread {
 pub(crate) struct ScaleBill {
     pub(crate) price: &'static Price,
     pub(crate) total: f64,
-    /// For a million answers; nothing where nobody was answered.
+    /// For a million answers; none if no request was answered.
     pub(crate) per_million: Option<f64>,
 }
 

@@ -68,8 +68,7 @@ pub(crate) fn page(view: &SizeView<'_>) -> Page {
 }
 
 /// What the cells of the map mean.
-const LEGEND: &str = "Cells: response time as a multiple of its limit at the load with its headroom, and which is chosen; or what \
-    there is too little of, as other trials showed; \"smaller\" is a size of which a larger one missed by far.";
+const LEGEND: &str = "Cells: response time as a multiple of its limit at the load with its headroom, and which is chosen; or what the size has too little of, by other trials; \"smaller\": a larger size missed by far.";
 
 fn objective(view: &SizeView<'_>) -> String {
     view.slo.map(ToString::to_string).unwrap_or_default()
@@ -97,7 +96,7 @@ fn ratio_of_load(view: &SizeView<'_>) -> String {
 fn searched(view: &SizeView<'_>) -> String {
     let hopeless = view.found.fates.iter().filter(|fate| matches!(fate, SizeFate::Hopeless(_))).count();
     format!(
-        "search {}: {} of {} sizes tried in {} trials, {hopeless} given up without one",
+        "search {}: {} of {} sizes tried in {} trials, {hopeless} ruled out without one",
         view.id,
         view.found.tried,
         view.grid.cells().len(),
@@ -192,7 +191,7 @@ fn outcome(view: &SizeView<'_>, place: usize) -> String {
         }
         Some(SizeFate::Refuted) => match blocks_of(view, place).and_then(|blocks| blocks.reason.as_ref()) {
             Some(reason) => reason.clone(),
-            None => format!("not shown to hold, in {blocks} blocks"),
+            None => format!("not confirmed in {blocks} blocks"),
         },
         Some(SizeFate::Held) => "held in one trial".to_owned(),
         Some(SizeFate::Missed) => "missed in one trial".to_owned(),
@@ -273,7 +272,7 @@ pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
             lines.extend(others(view, cell));
             if view.found.is_smallest(view.grid) {
                 lines.push(
-                    "Nothing smaller was in the search: name less with --cpus and --memory, or raise --load, to find the least."
+                    "The search had no smaller size: add smaller ones with --cpus and --memory, or raise --load, to find the smallest."
                         .to_owned(),
                 );
             }
@@ -281,7 +280,9 @@ pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
         None => lines.extend(nothing(view)),
     }
     if view.is_out_of_time {
-        lines.push("The time was over before the search was: a larger --budget may find a cheaper size.".to_owned());
+        lines.push(
+            "The time was over before the search was complete: a larger --budget may find a cheaper size.".to_owned(),
+        );
     }
     lines
 }
@@ -302,7 +303,7 @@ fn shown(view: &SizeView<'_>, confirmation: &Confirmation) -> String {
         (failed, of) => format!("{failed} of {of} requests without a right answer"),
     };
     format!(
-        "Its response times were {}, {errors}, in {blocks} blocks that had no part in choosing it.",
+        "Its response times were {}, {errors}, in {blocks} blocks that were not used to choose it.",
         sides.join(" and ")
     )
 }
@@ -346,10 +347,10 @@ fn nothing(view: &SizeView<'_>) -> Vec<String> {
         return vec![match (failed, unusable) {
             (Some(reason), _) => {
                 format!(
-                    "No size that was tried served: {reason}. Name more with --memory and --cpus, or look at its log."
+                    "No size that was tried could serve: {reason}. Add larger sizes with --memory and --cpus, or read its log."
                 )
             }
-            (None, Some(reason)) => format!("No trial says anything of a size: {reason}"),
+            (None, Some(reason)) => format!("No size has a valid trial: {reason}"),
             (None, None) => "Nothing was tried.".to_owned(),
         }];
     };
@@ -358,8 +359,7 @@ fn nothing(view: &SizeView<'_>) -> Vec<String> {
     let best = name(view, cell);
     if times < 1.0 {
         return vec![format!(
-            "No size is shown to hold {objective}: the best of those that were tried, {best}, was at {} of the limit. A larger \
-             --budget, or more with --cpus and --memory, tells.",
+            "No size is confirmed for {objective}: the best that was tried, {best}, was at {} of the limit. Use a larger --budget, or larger sizes with --cpus and --memory.",
             percent(times)
         )];
     }
@@ -370,11 +370,11 @@ fn nothing(view: &SizeView<'_>) -> Vec<String> {
         });
     let stops = match throttled {
         Some(share) if share > 0.1 => format!("its CPU quota ran out in {} of its periods", percent(share)),
-        _ => "its CPU quota was not what stopped it".to_owned(),
+        _ => "its CPU quota was not the limit".to_owned(),
     };
     vec![
         format!(
-            "No size of this search holds {objective}: the best, {best}, was at {} times the limit; {stops}.",
+            "No size of this search meets {objective}: the best, {best}, was at {} times the limit; {stops}.",
             ratio(times)
         ),
         "Lower --load or --headroom, raise the limit, or search with more CPU and memory.".to_owned(),

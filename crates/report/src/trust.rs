@@ -12,8 +12,8 @@ use crate::quantity::{count, number, percent, ratio};
 /// What a pilot showed: `at rest after 3.5 s`.
 pub fn pilot(pilot: &Pilot) -> String {
     match pilot {
-        Pilot::Steady { after: Duration::ZERO, .. } => "at rest from the start".to_owned(),
-        Pilot::Steady { after, .. } => format!("at rest after {} s", after.as_secs_f64()),
+        Pilot::Steady { after: Duration::ZERO, .. } => "steady from the start".to_owned(),
+        Pilot::Steady { after, .. } => format!("steady after {} s", after.as_secs_f64()),
         Pilot::Unsteady { watched } => format!("no steady state in {} s", watched.as_secs_f64()),
         Pilot::Untold { why } => format!("the pilot {why}"),
     }
@@ -41,7 +41,7 @@ pub(crate) fn warm_up(view: &StudyView<'_>) -> String {
     format!("warm-up by pilots: {}", told.collect::<Vec<_>>().join("; "))
 }
 
-/// What the yard-stick says of the machine; nothing where it was not measured.
+/// What the reference server shows of the machine; none if it was not measured.
 pub(crate) fn yard_stick(view: &StudyView<'_>) -> Option<String> {
     if view.yard_stick.is_empty() {
         return None;
@@ -103,7 +103,7 @@ pub(crate) fn calibration(view: &StudyView<'_>) -> Option<String> {
         return None;
     }
     let Some(NoiseFloor { metrics, .. }) = noise_floor(view.study, view.trials) else {
-        return Some("No noise floor follows: it takes 3 blocks that count.".to_owned());
+        return Some("No noise floor: that takes 3 blocks that count.".to_owned());
     };
     let model = match view.study.cases.first().map(|case| &case.load) {
         Some(Load::Open { .. }) => "open",
@@ -119,8 +119,7 @@ pub(crate) fn calibration(view: &StudyView<'_>) -> Option<String> {
         _ => "",
     };
     Some(format!(
-        "Two equal cases may seem to differ here by {}: under these limits and a load that is {model}, studies on this machine \
-         claim no less from now on.{busy}",
+        "Two equal cases may seem to differ here by {}: under these limits and a load that is {model}, from now on, studies on this machine claim no smaller difference.{busy}",
         told.join(", ")
     ))
 }

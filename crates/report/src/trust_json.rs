@@ -1,4 +1,4 @@
-//! Warm-ups, noise floor and yard-stick as JSON.
+//! Warm-ups, noise floor and reference server as JSON.
 
 use std::collections::BTreeMap;
 

@@ -104,7 +104,7 @@ fn page(view: &TuneView<'_>, shown: Vec<Block>) -> Page {
 }
 
 fn near(view: &TuneView<'_>) -> Vec<Block> {
-    let caption = "Each setting near the winner, the others as in the winner".to_owned();
+    let caption = "Values near the winner, one setting at a time".to_owned();
     vec![Block::Caption(caption), Block::Table(curves(view))]
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn conclusion(view: &TuneView<'_>) -> Vec<String> {
         let whose = if is_best { "as it was measured" } else { "as the best one found had it" };
         let out = out.display();
         lines.push(format!(
-            "All that the servers read, {whose}, is in {out}; {out}/prepare and {out}/start serve with it."
+            "The complete configuration, {whose}, is in {out}; {out}/prepare and {out}/start serve with it."
         ));
     }
     lines
@@ -260,17 +260,17 @@ pub(crate) fn conclusion(view: &TuneView<'_>) -> Vec<String> {
 fn shortcomings(view: &TuneView<'_>, held: &Held<'_>) -> Vec<String> {
     let winner = winner_of(held.view.study);
     if measured(held, &winner).is_empty() {
-        return vec!["In new blocks the winner has no valid trial: how good it is, is not known.".to_owned()];
+        return vec!["The winner has no valid trial in new blocks, so there is no result.".to_owned()];
     }
     let bottleneck = held.view.analysis.case(&winner).and_then(|summary| summary.bottleneck.as_ref());
     let limit = bottleneck.map_or_else(
         || "stampede why looks for what limits it".to_owned(),
-        |bottleneck| format!("what probably limits it is {}", bottleneck.what),
+        |bottleneck| format!("the probable bottleneck is {}", bottleneck.what),
     );
     let told = |missed: Shortfall| {
         let times = ratio(missed.times);
         format!(
-            "No setting that was tried meets {}: in new blocks the best one is {times} times beyond it; {limit}.",
+            "No settings that were tried meet {}: in new blocks the best are {times} times beyond it; {limit}.",
             missed.term
         )
     };
@@ -283,7 +283,7 @@ fn against_defaults(view: &TuneView<'_>, held: Option<&Held<'_>>, is_default: bo
     if is_default {
         let objective = view.objective.name();
         return keep(format!(
-            "Keep the defaults: nothing that was tried is better for {objective} under these limits."
+            "Keep the defaults: no settings that were tried are better for {objective} under these limits."
         ));
     }
     let (winner, default) = (CaseId::new(WINNER), CaseId::new(DEFAULT));
@@ -312,9 +312,9 @@ fn against_defaults(view: &TuneView<'_>, held: Option<&Held<'_>>, is_default: bo
             "The settings found and the defaults are equal within {}: keep the defaults.",
             percent(held.view.study.precision)
         )),
-        Outcome::Worse => keep("The settings found did not hold up in new blocks: keep the defaults.".to_owned()),
+        Outcome::Worse => keep("Keep the defaults: the settings found were worse in new blocks.".to_owned()),
         Outcome::Undecided => keep(format!(
-            "It is not shown that the settings found are better than the defaults ({} times): a larger --budget tells.",
+            "Undecided whether the settings found are better than the defaults ({} times): use a larger --budget.",
             ratio(times)
         )),
     }
@@ -328,7 +328,7 @@ fn better_documented(view: &TuneView<'_>, held: &Held<'_>) -> Option<String> {
     (meets && outcome == Outcome::Worse).then(|| {
         let source = view.documented.unwrap_or("its documentation");
         format!(
-            "But what {source} has is better than what was found, which has {} times its {}: use that.",
+            "But the settings of {source} are better: those found have {} times their {}. Use those of {source}.",
             ratio(times),
             view.metric.title
         )
@@ -344,5 +344,5 @@ fn elsewhere(view: &TuneView<'_>, held: &Held<'_>) -> Option<String> {
     }
     let versus = Versus::of(held.view.analysis, &winner, &CaseId::new(DEFAULT))?;
     (versus.outcome == Outcome::Worse)
-        .then(|| format!("But at {load} the defaults are better: look at the load that you have."))
+        .then(|| format!("But at {load} the defaults are better: check which load you have."))
 }

@@ -10,7 +10,7 @@ use crate::page::{Column, Table};
 use crate::quantity::{in_tables, percent, ratio};
 
 /// The heading over the table of changes.
-pub(crate) const CHANGES: &str = "Changes, each alone, against the case as it was in the same blocks";
+pub(crate) const CHANGES: &str = "Each change alone, compared with the unchanged case in the same blocks";
 
 /// What there is to say.
 pub(crate) struct Told {
@@ -95,16 +95,16 @@ fn outcome(view: &StudyView<'_>, explanation: &Explanation) -> Vec<String> {
         tests.iter().filter(|test| test.effect == Effect::Unknown).map(|test| change(&test.intervention)).collect();
     let open = match undecided.len() {
         0 => String::new(),
-        _ => format!(" Undecided: {}; a longer --max-time tells more.", undecided.join(", ")),
+        _ => format!(" Undecided: {}; use a longer --max-time.", undecided.join(", ")),
     };
     let precision = percent(view.study.precision);
     match (outcome, explanation.confirmed(), suspected) {
         (Explained::Confirmed, Some(test), _) => {
             let rivals: Vec<String> = explanation.rivals().map(|test| change(&test.intervention)).collect();
             let alone = if rivals.is_empty() {
-                ", and no other change moved it as much for its size".to_owned()
+                ", and no other change has as large an effect".to_owned()
             } else {
-                format!("; {} may have moved it as much for its size", rivals.join(" and "))
+                format!("; {} may have as large an effect", rivals.join(" and "))
             };
             let what = what(&test.intervention);
             let holds = if test.effect == Effect::TooMuch {
@@ -116,14 +116,14 @@ fn outcome(view: &StudyView<'_>, explanation: &Explanation) -> Vec<String> {
             let others = tests.iter().skip(1).filter(|test| matches!(test.effect, Effect::Limits | Effect::TooMuch));
             let others: Vec<String> = others.map(|test| came_of(test, primary)).collect();
             if !others.is_empty() {
-                lines.push(format!("It hangs on more than that: {}.", others.join("; ")));
+                lines.push(format!("Other limits matter too: {}.", others.join("; ")));
             }
             match suspected {
                 Some(suspect) if !suspect.is_tested_by(test.intervention.lever) => {
                     lines.push(format!("Its records had suggested something else: {}.", suspect.what));
                 }
                 Some(_) => {}
-                None => lines.push("Its records alone had not shown it.".to_owned()),
+                None => lines.push("Its records alone did not show it.".to_owned()),
             }
             lines
         }
@@ -136,8 +136,7 @@ fn outcome(view: &StudyView<'_>, explanation: &Explanation) -> Vec<String> {
             )]
         }
         _ => vec![format!(
-            "Unexplained: none of these changes was shown to make the {} of {base} better by more than {precision}, and its \
-             records suggest nothing. It may be the application itself, or what it waits for.{open}",
+            "Unexplained: none of these changes was shown to make the {} of {base} better by more than {precision}, and its records suggest nothing. The limit may be the application itself, or something that it waits for.{open}",
             primary.title
         )],
     }
@@ -150,11 +149,11 @@ fn why_not(tests: &[Test], suspect: &Bottleneck, precision: &str) -> String {
             format!("The change of it could not be measured: {}.", change(&test.intervention))
         }
         Some(Test { intervention, effect: Effect::Nothing, .. }) => {
-            format!("{} moved nothing by more than {precision}.", change(intervention))
+            format!("{} changed nothing by more than {precision}.", change(intervention))
         }
         Some(Test { effect: Effect::Unknown, .. }) => "The change that would show it is undecided.".to_owned(),
         Some(Test { intervention, .. }) => format!("{} did not show it.", change(intervention)),
-        None => "No single change of a limit tests it.".to_owned(),
+        None => "No change of a single limit can test it.".to_owned(),
     }
 }
 
@@ -207,10 +206,12 @@ fn remedy(view: &StudyView<'_>, explanation: &Explanation) -> Option<String> {
         (Lever::Setting(_), None) if lowers => {
             format!("Do not lower {name} below {from}; more of it needs more memory.")
         }
-        (Lever::Setting(_), None) => format!("Try --set {runtime}.{name}={to}, and look further from there."),
+        (Lever::Setting(_), None) => format!("Try --set {runtime}.{name}={to}, and continue from there."),
         (Lever::UpstreamKeepalive, None) => format!("Try --upstream-keepalive {to}."),
-        (Lever::Share, None) => format!("Raise the {name} from {from}, at the cost of parts that do not need theirs."),
-        (Lever::Service(_), None) => format!("Try --set {name}={to}, and look further from there."),
+        (Lever::Share, None) => {
+            format!("Raise the {name} from {from}, and lower those of parts that do not need theirs.")
+        }
+        (Lever::Service(_), None) => format!("Try --set {name}={to}, and continue from there."),
         (Lever::Opcache, None) => {
             "Set opcache.enable=1 (opcache.enable_cli=1 where PHP's command line program serves).".to_owned()
         }
@@ -222,8 +223,7 @@ fn method(view: &StudyView<'_>, explanation: &Explanation) -> String {
     let n = explanation.tests.iter().filter_map(|test| Some(test.ratio?.n)).max().unwrap_or(0);
     let floor = crate::trust::floor(view).map(|floor| format!("; {floor}")).unwrap_or_default();
     format!(
-        "Method: {}, ratios within {n} {}; directions at 5 % over all {} changes (Holm); what moves it by less than {} does \
-         nothing; changes are ranked by how much of them arrives (logarithm of the ratio over that of the change){floor}.",
+        "Method: {}, ratios within {n} {}; directions at 5 % over all {} changes (Holm); an effect below {} counts as none; changes are ranked by effect (logarithm of the ratio over that of the change){floor}.",
         view.analysis.primary.title,
         if n == 1 { "block" } else { "blocks" },
         explanation.tests.len(),

@@ -2,7 +2,7 @@
 //! ([server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
 //!
 //! Another process measures and stores; nobody tells this one. So the store is looked at once a second, which costs it a count of
-//! the study's trials. When there are more of them, the study is read and analysed anew for each page that follows it. An event's
+//! the study's trials. When there are more of them, the study is read and analysed again for each page that follows it. An event's
 //! id is the count that it was made of: a browser that comes again says it, and is told nothing that it has.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! From what is asked for to a page: the store is read anew each time.
+//! From a request's path and query to a page: the store is read again for each.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,11 +12,12 @@ use stampede_report::html::{self, dashboard};
 use stampede_store::{Standing, Store, StoreError, StoredStudy, StudyRow};
 
 use crate::answer::Answer;
+use crate::glances::Glances;
 use crate::past::Past;
 use crate::search;
 
 /// Studies on a page of the list.
-const PER_PAGE: usize = 100;
+const PER_PAGE: usize = 25;
 /// The newest studies that a metric is followed over.
 const MOST_POINTS: usize = 200;
 
@@ -25,9 +26,10 @@ const MOST_POINTS: usize = 200;
 pub(crate) struct Pages {
     store: PathBuf,
     past: Past,
+    glances: Glances,
 }
 
-/// What a query asks for; of several values of a name the first counts.
+/// The query of a request; of several values of a name the first counts.
 pub(crate) struct Query<'a>(&'a str);
 
 impl<'a> Query<'a> {
@@ -43,7 +45,7 @@ impl<'a> Query<'a> {
 
 impl Pages {
     pub(crate) fn new(store: PathBuf) -> Self {
-        Self { store, past: Past::default() }
+        Self { store, past: Past::default(), glances: Glances::default() }
     }
 
     pub(crate) fn answer(&self, path: &str, query: &Query<'_>) -> Answer {
@@ -51,7 +53,7 @@ impl Pages {
             return Answer::problem(StatusCode::NOT_FOUND, "There is no such page.");
         };
         let answered = Store::open_existing(&self.store).and_then(|store| match page {
-            Page::Studies => list(&store, query),
+            Page::Studies => self.list(&store, query),
             Page::Study => study(&store, query),
             Page::Compare => compare(&store, query),
             Page::History => self.history(&store, query),
@@ -74,6 +76,43 @@ impl Pages {
     pub(crate) fn live(&self, id: &StudyId) -> Result<String, StoreError> {
         let stored = Store::open_existing(&self.store)?.load(id.as_str())?;
         Ok(viewed(&stored, dashboard::live))
+    }
+
+    fn list(&self, store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
+        let rows = store.studies()?;
+        let all: Vec<ListedStudy> = rows.iter().map(listed).collect();
+        let asked = |name| query.get(name).unwrap_or_default();
+        let filter = Filter {
+            words: asked("q"),
+            question: asked("question"),
+            workload: asked("workload"),
+            state: asked("state"),
+        };
+        let different = |of: fn(&ListedStudy) -> &String| -> Vec<String> {
+            all.iter().map(of).collect::<BTreeSet<_>>().into_iter().cloned().collect()
+        };
+        let (questions, workloads) = (different(|study| &study.question), different(|study| &study.workload));
+        let stored = all.len();
+        let chosen = query.get("a").filter(|id| all.iter().any(|study| study.id == *id));
+        let of_row = all.into_iter().zip(&rows);
+        let found: Vec<(ListedStudy, &StudyRow)> =
+            of_row.filter(|(study, _)| search::is_found(study, &filter)).collect();
+        let (count, pages) = (found.len(), found.len().div_ceil(PER_PAGE).max(1));
+        let page = query.get("page").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, pages);
+        // One that cannot be read is listed all the same: its page says why.
+        let shown = found.into_iter().skip((page - 1) * PER_PAGE).take(PER_PAGE);
+        let shown: Vec<ListedStudy> =
+            shown.map(|(study, row)| ListedStudy { glance: self.glances.of(store, row).ok(), ..study }).collect();
+        Ok(Answer::page(dashboard::list(&ListView {
+            filter: &filter,
+            chosen: chosen.as_deref(),
+            questions: &questions,
+            workloads: &workloads,
+            studies: &shown,
+            found: count,
+            stored,
+            page: (page, pages),
+        })))
     }
 
     fn history(&self, store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
@@ -128,34 +167,7 @@ fn is_followed(metric: &Metric) -> bool {
     metric.better != Better::Neither
 }
 
-fn list(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
-    let all: Vec<ListedStudy> = store.studies()?.into_iter().map(listed).collect();
-    let asked = |name| query.get(name).unwrap_or_default();
-    let filter =
-        Filter { words: asked("q"), question: asked("question"), workload: asked("workload"), state: asked("state") };
-    let different = |of: fn(&ListedStudy) -> &String| -> Vec<String> {
-        all.iter().map(of).collect::<BTreeSet<_>>().into_iter().cloned().collect()
-    };
-    let (questions, workloads) = (different(|study| &study.question), different(|study| &study.workload));
-    let stored = all.len();
-    let chosen = query.get("a").filter(|id| all.iter().any(|study| study.id == *id));
-    let found: Vec<ListedStudy> = all.into_iter().filter(|study| search::is_found(study, &filter)).collect();
-    let pages = found.len().div_ceil(PER_PAGE).max(1);
-    let page = query.get("page").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, pages);
-    let from = (page - 1) * PER_PAGE;
-    Ok(Answer::page(dashboard::list(&ListView {
-        filter: &filter,
-        chosen: chosen.as_deref(),
-        questions: &questions,
-        workloads: &workloads,
-        studies: &found[from..found.len().min(from + PER_PAGE)],
-        found: found.len(),
-        stored,
-        page: (page, pages),
-    })))
-}
-
-fn listed(row: StudyRow) -> ListedStudy {
+fn listed(row: &StudyRow) -> ListedStudy {
     let StudyRow { id, kind, workload, started_at, finished_at, rounds: _, cases, revisions, trials, imported_at } =
         row;
     ListedStudy {
@@ -163,11 +175,12 @@ fn listed(row: StudyRow) -> ListedStudy {
         question: kind.to_string(),
         workload: workload.to_string(),
         cases: cases.iter().map(ToString::to_string).collect(),
-        revisions,
-        trials,
-        started_at,
-        finished_at,
+        revisions: revisions.clone(),
+        trials: *trials,
+        started_at: *started_at,
+        finished_at: *finished_at,
         imported: imported_at.is_some(),
+        glance: None,
     }
 }
 

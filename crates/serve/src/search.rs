@@ -39,6 +39,7 @@ mod tests {
             started_at: Timestamp::UNIX_EPOCH,
             finished_at: None,
             imported: false,
+            glance: None,
         };
         for (words, question, workload, state, found) in [
             ("", "", "", "", true),

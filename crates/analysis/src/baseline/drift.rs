@@ -1,4 +1,4 @@
-//! What the yard-stick says of the machine over a study. It explains, and is in no verdict.
+//! What the reference server shows of the machine over a study. It explains, and enters no verdict.
 
 use stampede_core::YardStickReading;
 use stampede_stats::{Confidence, mann_kendall, median, median_absolute_deviation};
@@ -12,13 +12,13 @@ const DEVIATIONS: f64 = 4.0;
 /// Fewer readings than this do not tell which of them is odd.
 const LEAST_READINGS: usize = 4;
 
-/// A trend is told when chance would make one this strong in fewer studies than this.
+/// A trend is reported when chance would make one this strong in fewer studies than this.
 const CHANCE: f64 = 0.01;
 
-/// How the machine's pace moved over a study, as the yard-stick shows it.
+/// How the speed of the machine moved over a study, by the readings of the reference server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drift {
-    /// Right answers a second of the yard-stick, the median over readings.
+    /// Right answers per second of the reference server, the median over readings.
     pub median_rps: f64,
     /// Right answers for a second of CPU time, the median over readings; absent where nothing counts it.
     pub median_per_cpu_second: Option<f64>,

@@ -72,7 +72,7 @@ impl PilotWatch {
                 WarmUp { length, pilot: Pilot::Unsteady { watched } }
             }
             Err(SteadyError::TooFew { n }) => untold(format!(
-                "gave {n} bins of {LEAST_REQUESTS} requests or more in {} s, which is too few to see a level",
+                "gave {n} bins of {LEAST_REQUESTS} requests or more in {} s, too few to find a steady level",
                 watched.as_secs_f64()
             )),
             Err(error) => untold(format!("could not be judged: {error}")),

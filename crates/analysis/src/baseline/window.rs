@@ -62,10 +62,10 @@ pub fn window(costs: &[LifetimeCost]) -> Option<(Duration, String)> {
     let needed = REQUESTS / slowest;
     let enough = GRID.into_iter().find(|window| window.as_secs_f64() >= needed).unwrap_or(GRID[GRID.len() - 1]);
     let why = if enough > nearest {
-        format!("a p99 takes {REQUESTS:.0} requests, and the slowest case answers {slowest:.0} a second")
+        format!("a p99 needs {REQUESTS:.0} requests, and the slowest case answers {slowest:.0} a second")
     } else {
         format!(
-            "a lifetime takes {beside:.1} s beside its window, and a second of it scatters by {:.1} %",
+            "a trial takes {beside:.1} s beside its window, and its rate scatters by {:.1} % from second to second",
             variance.sqrt() * 100.0
         )
     };
@@ -88,17 +88,12 @@ mod tests {
     fn a_window_is_as_long_as_pays() {
         for (name, costs, seconds, why) in [
             // √(3 s × 0.02² s) / 0.0175 = 1.98 s.
-            ("as lifetimes differ", vec![cost(3000, 9000.0, 0.02)], 2, "a lifetime takes 3.0 s beside its window"),
-            (
-                "costly starts",
-                vec![cost(20_000, 9000.0, 0.02), cost(10_000, 9000.0, 0.02)],
-                4,
-                "a lifetime takes 15.0 s",
-            ),
-            ("a restless machine", vec![cost(3000, 9000.0, 0.2)], 8, "a lifetime takes 3.0 s"),
-            ("all is still", vec![cost(3000, 9000.0, 0.0)], 1, "a lifetime takes 3.0 s"),
-            ("a slow one", vec![cost(3000, 9000.0, 0.0), cost(3000, 1300.0, 0.0)], 4, "a p99 takes 5000 requests"),
-            ("too slow for a p99", vec![cost(3000, 30.0, 0.0)], 8, "a p99 takes 5000 requests"),
+            ("as lifetimes differ", vec![cost(3000, 9000.0, 0.02)], 2, "a trial takes 3.0 s beside its window"),
+            ("costly starts", vec![cost(20_000, 9000.0, 0.02), cost(10_000, 9000.0, 0.02)], 4, "a trial takes 15.0 s"),
+            ("a restless machine", vec![cost(3000, 9000.0, 0.2)], 8, "a trial takes 3.0 s"),
+            ("all is still", vec![cost(3000, 9000.0, 0.0)], 1, "a trial takes 3.0 s"),
+            ("a slow one", vec![cost(3000, 9000.0, 0.0), cost(3000, 1300.0, 0.0)], 4, "a p99 needs 5000 requests"),
+            ("too slow for a p99", vec![cost(3000, 30.0, 0.0)], 8, "a p99 needs 5000 requests"),
         ] {
             let (window, told) = window(&costs).unwrap();
             assert_eq!(window, Duration::from_secs(seconds), "{name}: {told}");

@@ -16,7 +16,7 @@ use stampede_stats::t_quantile_above;
 pub(crate) struct Counted {
     /// Requests a second.
     pub(crate) rate: f64,
-    /// Requests that were beyond what is asked for.
+    /// Requests beyond the objective.
     pub(crate) beyond: f64,
     /// How many may be, of those that were counted.
     pub(crate) allowed: f64,

@@ -1,4 +1,4 @@
-//! Connections that nobody accepted in time.
+//! Connections that were not accepted in time.
 
 use stampede_core::{Finding, Gauge, Role, SeriesSource, Severity};
 
@@ -30,17 +30,15 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
     let bad_gateway: u64 = record.measurements().filter_map(|measured| measured.status.get(&502)).sum();
     let mut came_of_it = String::new();
     if overflows > 0 {
-        came_of_it.push_str(&format!(" The kernel turned {overflows} away, which come again after a second."));
+        came_of_it.push_str(&format!(" The kernel rejected {overflows}; clients retry those after a second."));
     }
     if bad_gateway > 0 {
-        came_of_it.push_str(&format!(
-            " {bad_gateway} answers were 502, as a web server gives them that could not reach its workers."
-        ));
+        came_of_it.push_str(&format!(" {bad_gateway} answers were 502: the web server could not reach its workers."));
     }
     Some(finding(
         "backlog-full",
         Severity::Warning,
-        format!("Up to {most} connections were seen to wait at {address}, whose queue holds {limit}.{came_of_it}"),
+        format!("Up to {most} connections waited at {address}, whose queue holds {limit}.{came_of_it}"),
         [
             ("queue_max", most as f64),
             ("backlog", limit as f64),
@@ -48,8 +46,7 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
             ("status_502", bad_gateway as f64),
         ],
         format!(
-            "A longer queue ({name}, now {value}; net.core.somaxconn bounds it) only lets more of them wait: look for \
-             what holds the workers first, or lower the load."
+            "A longer queue ({name}, now {value}; net.core.somaxconn bounds it) only lets more of them wait: first find out what keeps the workers busy, or lower the load."
         ),
     ))
 }
@@ -79,7 +76,7 @@ mod tests {
             (7, 0, 0, None),
             (8, 0, 0, Some("whose queue holds 8.")),
             (9, 5, 0, Some("5 answers")),
-            (7, 0, 3, Some("turned 3 away")),
+            (7, 0, 3, Some("rejected 3;")),
             (3, 0, 3, None),
         ] {
             let mut trial = samples::measured("a", 1, 1_000.0);

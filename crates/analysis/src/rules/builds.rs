@@ -27,7 +27,7 @@ pub(super) fn differ(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
-/// A buffer for JIT was asked for, and JIT is off all the same.
+/// A buffer for JIT was requested, and JIT is off all the same.
 pub(super) fn jit_is_off(record: &Record<'_>) -> Option<Finding> {
     record.measurements().next()?;
     let php = record.trials.iter().find_map(|trial| trial.php.as_ref())?;

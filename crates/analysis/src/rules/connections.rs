@@ -43,23 +43,22 @@ pub(super) fn closed(record: &Record<'_>) -> Option<Finding> {
     });
     let share = ratio(reconnects as f64, answered as f64)?;
     let link = record.case.topology.link.filter(|link| !link.rtt.is_zero());
-    let way = link
-        .map_or_else(String::new, |link| format!(" Each new one costs its client {:?} before it can ask.", link.rtt));
+    let way = link.map_or_else(String::new, |link| {
+        format!(" Each new one costs its client {:?} before it can send a request.", link.rtt)
+    });
     (share >= CLOSES).then(|| {
         finding(
             "closes-connections",
             Severity::Warning,
             format!(
-                "It closes the connection after {} of its answers: its figures hold the cost of opening connections \
-                 and are not comparable with those of servers that keep them.{way}",
+                "It closes the connection after {} of its answers: its figures include the cost of opening connections, and cannot be compared with those of servers that keep them open.{way}",
                 percent(share.min(1.0))
             ),
             [("reconnects", reconnects as f64), ("answered", answered as f64)]
                 .into_iter()
                 .chain(cpu_each(record))
                 .chain(link.map(|link| (ROUND_TRIP, link.rtt.as_secs_f64() * 1e3))),
-            "Compare it only with servers that close as well; in production, put a server in front that keeps \
-             connections.",
+            "Compare it only with servers that close as well; in production, put a server in front that keeps connections open.",
         )
     })
 }
@@ -92,8 +91,7 @@ pub(super) fn held(record: &Record<'_>) -> Option<Finding> {
             "connections-hold-workers",
             Severity::Warning,
             format!(
-                "Its {workers} workers stayed with the connections that they had: of {connections} connections, \
-                 {unfinished} had no answer while the others were served again and again."
+                "Its {workers} workers served only the connections that they had: of {connections} connections, {unfinished} got no answer while the others were served repeatedly."
             ),
             [("workers", workers as f64), ("connections", f64::from(connections)), ("unfinished", unfinished as f64)],
             format!(
@@ -112,11 +110,10 @@ pub(super) fn exhausted(record: &Record<'_>) -> Option<Finding> {
             "ports-exhausted",
             Severity::Error,
             format!(
-                "{count} connections could not be opened for want of a local port or a file descriptor: closed ones \
-                 keep their port for a minute (TIME_WAIT)."
+                "{count} connections could not be opened: no local port or file descriptor was left. A closed connection keeps its port for a minute (TIME_WAIT)."
             ),
             [("exhausted", count as f64)],
-            "Have connections kept, lower the rate, or widen net.ipv4.ip_local_port_range and ulimit -n.",
+            "Use keep-alive, lower the rate, or widen net.ipv4.ip_local_port_range and ulimit -n.",
         )
     })
 }
@@ -171,7 +168,9 @@ mod tests {
             let trials = [trial];
             let finding = closed(&Record::new(&study, &study.cases[0], &trials)).unwrap();
             assert!(
-                finding.text.ends_with(&format!("Each new one costs its client {rtt_ms}ms before it can ask.")),
+                finding
+                    .text
+                    .ends_with(&format!("Each new one costs its client {rtt_ms}ms before it can send a request.")),
                 "{finding:?}"
             );
             assert_eq!(weighs(&finding), weighty, "{rtt_ms} ms");

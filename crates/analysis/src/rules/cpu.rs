@@ -41,7 +41,7 @@ pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
     let meaning = if share >= LIMITING {
         "CPU is what limits its rate"
     } else {
-        "its slowest answers hold the wait for the next period"
+        "its slowest answers include the wait for the next period"
     };
     // An open load gives the rate: what is left to limit are its slowest answers, which hold the stalls.
     let limits = share >= LIMITING || matches!(record.case.load, Load::Open { .. });
@@ -75,11 +75,10 @@ pub(super) fn shared_cores(record: &Record<'_>) -> Option<Finding> {
         finding(
             "shared-cores",
             Severity::Warning,
-            "Server and load generator share cores, so that each slows the other down.",
+            "Server and load generator share cores, so each slows the other down.",
             [("server_cores", pinning.server.len() as f64), ("machine_cores", f64::from(record.study.machine.cpus))],
             format!(
-                "Ask for fewer CPUs than the machine's {}, so that one is left for the generator; until then compare \
-                 requests per CPU-second.",
+                "Use --cpus below the machine's {}, so that a core is left for the generator; until then compare requests per CPU-second.",
                 record.study.machine.cpus
             ),
         )

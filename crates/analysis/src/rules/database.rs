@@ -37,7 +37,7 @@ pub(super) fn connections(record: &Record<'_>) -> Option<Finding> {
             ),
             [("workers", workers as f64), ("database_connections", most as f64), ("failed", failed as f64)],
             format!(
-                "Raise {}.max_connections, lower the number of workers, or put a pool of connections in front.",
+                "Raise {}.max_connections, lower the number of workers, or put a connection pool in front.",
                 kind.id()
             ),
         )

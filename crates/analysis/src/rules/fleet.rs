@@ -29,7 +29,7 @@ fn sent(trial: &Trial) -> u64 {
     trial.measurement.as_ref().map_or(0, |measured| measured.requests.sent)
 }
 
-/// Requests were told that no instance was free.
+/// Requests were rejected since no instance was free.
 pub(super) fn turned_away(record: &Record<'_>) -> Option<Finding> {
     let service = service(record)?;
     let (mut rejected, mut all, mut reached, mut full) = (0, 0, true, false);
@@ -46,22 +46,22 @@ pub(super) fn turned_away(record: &Record<'_>) -> Option<Finding> {
     let share = ratio(rejected as f64, all as f64).filter(|_| rejected > 0)?;
     let most = service.max_instances;
     let why = match (full, reached) {
-        (true, _) => "as many waited as may".to_owned(),
+        (true, _) => "the queue was full".to_owned(),
         (false, true) => format!(
-            "all {most} instances that there may be worked on {} requests each, and none was free within {:.1?}",
+            "all {most} instances, the most allowed, were busy with {} requests each, and none was free within {:.1?}",
             service.concurrency, service.queue_wait
         ),
         (false, false) => format!("no instance was ready within {:.1?}", service.queue_wait),
     };
     let advice = if reached {
-        "Raise --max-instances; or --concurrency, where an instance has CPU and workers left for more at once."
+        "Raise --max-instances; or --concurrency, if an instance has CPU and workers left for more at once."
     } else {
-        "Keep instances ready by --min-instances, or let requests wait longer by --queue-limit; a start on more CPU is shorter."
+        "Keep instances ready (--min-instances), or let requests wait longer (--queue-limit); with more CPU a start is shorter."
     };
     Some(finding(
         "turned-away",
         if share < NOTABLE { Severity::Info } else { Severity::Warning },
-        format!("{rejected} requests ({}) were turned away: {why}.", percent(share)),
+        format!("{rejected} requests ({}) were rejected: {why}.", percent(share)),
         [
             ("rejected", rejected as f64),
             ("rejected_share", share),
@@ -92,7 +92,7 @@ pub(super) fn lost(record: &Record<'_>) -> Option<Finding> {
             first_line(last)
         ),
         [("lost", count as f64), ("broken_requests", broken as f64)],
-        "Read why in the last lines of its log. Where memory was the reason, raise --memory or lower --concurrency.",
+        "Read why in the last lines of its log. If memory was the reason, raise --memory or lower --concurrency.",
     ))
 }
 
@@ -109,7 +109,7 @@ pub(super) fn never_ready(record: &Record<'_>) -> Option<Finding> {
         Severity::Error,
         format!("{} never came up; the last {}.", instances(count), first_line(last)),
         [("never_ready", count as f64)],
-        "Give a start more time by --ready-timeout, or more --cpus and --memory; one that crashes says why in its log.",
+        "Give a start more time (--ready-timeout), or more --cpus and --memory; if it crashes, its log says why.",
     ))
 }
 
@@ -126,14 +126,11 @@ pub(super) fn too_few_workers(record: &Record<'_>) -> Option<Finding> {
         "pool-below-concurrency",
         Severity::Warning,
         format!(
-            "An instance is given {given} requests at once, and its {name} is {workers}: {} of them wait in it where \
-             no other instance can take them over.",
+            "An instance is given {given} requests at once, and its {name} is {workers}: {} of them wait inside it, where no other instance can take them.",
             given - workers
         ),
         [("workers", f64::from(workers)), ("concurrency", f64::from(given))],
-        format!(
-            "Lower --concurrency to {workers}, or raise {runtime}.{name} by --set with as much --memory as that takes."
-        ),
+        format!("Lower --concurrency to {workers}, or raise {runtime}.{name} (--set), and --memory to match."),
     ))
 }
 
@@ -175,7 +172,7 @@ pub(super) fn cold_starts(record: &Record<'_>) -> Option<Finding> {
             ("cold_starts", times.len() as f64),
             ("start_p50_ms", start * 1e3),
         ],
-        "Keep instances ready by --min-instances; --warm-up leaves the first starts out of the window.",
+        "Keep instances ready (--min-instances); --warm-up keeps the first starts out of the window.",
     ))
 }
 
@@ -240,11 +237,11 @@ mod tests {
                 ten,
                 Limit::Unlimited,
                 2,
-                "all 2 instances that there may be worked on 3 requests",
+                "all 2 instances, the most allowed, were busy with 3 requests",
                 "Raise --max",
             ),
             ("none ready", ten, Limit::Unlimited, 3, "no instance was ready within 10.0s", "--min-instances"),
-            ("a full queue", second, Limit::AtMost(7), 2, "as many waited as may", "Raise --max"),
+            ("a full queue", second, Limit::AtMost(7), 2, "the queue was full", "Raise --max"),
         ] {
             let finding = found(turned_away, |scaled| {
                 scaled.rejected = 100;
@@ -253,7 +250,7 @@ mod tests {
             });
             let finding = finding.unwrap();
             // 200 requests of 2,000.
-            assert!(finding.text.starts_with("200 requests (10 %) were turned away: "), "{name}: {}", finding.text);
+            assert!(finding.text.starts_with("200 requests (10 %) were rejected: "), "{name}: {}", finding.text);
             assert!(finding.text.contains(told) && finding.advice.contains(advised), "{name}: {finding:?}");
             assert_eq!(finding.severity, Severity::Warning, "{name}");
         }

@@ -21,8 +21,7 @@ pub(super) fn busy(record: &Record<'_>) -> Option<Finding> {
             "generator-busy",
             Severity::Warning,
             format!(
-                "The load generator used {} of its cores' time: it may have been the limit, and the server may be \
-                 faster.",
+                "The load generator used {} of its cores' time: it may have been the limit, not the server.",
                 percent(share)
             ),
             [("generator_cpu_share", share)],

@@ -129,10 +129,9 @@ pub(super) fn session_lock(record: &Record<'_>) -> Option<Finding> {
         finding(
             "session-lock",
             Severity::Warning,
-            format!("Requests spend {} of their time waiting for the lock of a session.", percent(share)),
+            format!("Requests spend {} of their time waiting for a session lock.", percent(share)),
             [("waiting_share", share)],
-            "Call session_write_close() as soon as the session is read, or session_start(['read_and_close' => true]) where \
-             nothing is written.",
+            "Call session_write_close() as soon as the session is read, or use session_start(['read_and_close' => true]) if nothing is written.",
         )
     })
 }
@@ -152,12 +151,11 @@ pub(super) fn waits_on_itself(record: &Record<'_>) -> Option<Finding> {
             "waits-on-itself",
             Severity::Warning,
             format!(
-                "Requests spend {} of their time waiting for an answer of their own server, in {place}: each holds a worker and \
-                 needs a second one.",
+                "Requests spend {} of their time waiting for an answer from their own server, in {place}: each occupies a worker and needs a second one.",
                 percent(share)
             ),
             [("waiting_share", share)],
-            "Call the code directly, without a request; with all workers waiting for one another nothing is answered.",
+            "Call the code directly, without a request; if all workers wait for each other, nothing is answered (deadlock).",
         )
     })
 }
@@ -180,13 +178,12 @@ pub(super) fn n_plus_one(record: &Record<'_>) -> Option<Finding> {
             "n-plus-one-queries",
             Severity::Warning,
             format!(
-                "Requests spend {} of their time in queries, {} of it in {place}, and wait {waits:.0} times each: it asks the \
-                 database again and again.",
+                "Requests spend {} of their time in queries, {} of it in {place}, and wait {waits:.0} times each: this line runs one query after another (N+1).",
                 percent(share),
                 percent(of_queries)
             ),
             [("queries_share", share), ("line_share", of_queries), ("waits_per_request", waits)],
-            "Ask for all rows in one query (a join, WHERE id IN (...), eager loading).",
+            "Fetch all rows in one query (a join, WHERE id IN (...), eager loading).",
         )
     })
 }
@@ -228,8 +225,7 @@ pub(super) fn searches_classes(record: &Record<'_>) -> Option<Finding> {
             Severity::Warning,
             format!("PHP spends {} of its time looking for the files of classes, folder by folder.", percent(share)),
             [("running_share", share)],
-            "Run composer dump-autoload --classmap-authoritative (or --optimize) where the application is built; an autoloader of \
-             your own needs a list of classes.",
+            "Run composer dump-autoload --classmap-authoritative (or --optimize) when you build the application; an autoloader of your own needs a class map.",
         )
     })
 }
@@ -245,7 +241,7 @@ pub(super) fn loads_files(record: &Record<'_>) -> Option<Finding> {
             format!("PHP spends {} of its time loading and compiling files in the measured window.", percent(share)),
             [("running_share", share)],
             "Check that OPcache is on and large enough (opcache.memory_consumption, opcache.max_accelerated_files), that \
-             opcache.validate_timestamps is off, and that no file is written and loaded again.",
+             opcache.validate_timestamps is off, and that no file is written and then loaded again.",
         )
     })
 }
@@ -263,7 +259,7 @@ pub(super) fn boots(record: &Record<'_>) -> Option<Finding> {
             "boots-each-request",
             Severity::Info,
             format!(
-                "PHP spends {} of its time building the application up for each request: {saved_us:.0} us of CPU each, which a \
+                "PHP spends {} of its time booting the application for each request: {saved_us:.0} us of CPU each, which a \
                  runtime that keeps the application would save.",
                 percent(share)
             ),
@@ -304,7 +300,7 @@ pub(super) fn collects_garbage(record: &Record<'_>) -> Option<Finding> {
             Severity::Warning,
             format!("PHP spends {} of its time in gc_collect_cycles().", percent(share)),
             [("running_share", share)],
-            "Call it every so many requests rather than in each, or find what makes the cycles.",
+            "Call it once in many requests, not in each, or find the code that creates the cycles.",
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Whether the kernel held the limits that were asked for.
+//! Whether the kernel enforced the limits that were requested.
 
 use stampede_core::{CgroupSupport, Finding, Limit, Severity};
 
@@ -8,7 +8,7 @@ use crate::record::Record;
 /// The finding that limits were not in force.
 pub(super) const NOT_ENFORCED: &str = "limits-not-enforced";
 
-/// Figures came out of a trial whose limits the kernel did not hold, or could not be asked for; or the machine cannot hold
+/// Figures came out of a trial whose limits the kernel did not enforce, or could not be read back; or the machine cannot enforce
 /// any.
 pub(super) fn not_enforced(record: &Record<'_>) -> Option<Finding> {
     let asked = &record.case.limits;
@@ -29,7 +29,7 @@ pub(super) fn not_enforced(record: &Record<'_>) -> Option<Finding> {
             };
             format!("the kernel granted {cpus} and {memory}")
         }
-        None if impossible => "this machine has no control groups to do it with".to_owned(),
+        None if impossible => "this machine has no control groups to enforce them".to_owned(),
         None => "the kernel's limits could not be read back".to_owned(),
     };
     Some(finding(
@@ -37,8 +37,7 @@ pub(super) fn not_enforced(record: &Record<'_>) -> Option<Finding> {
         Severity::Error,
         format!("The limits of {} CPU and {} were not enforced: {held}.", asked.cpus, asked.memory),
         [("trials", unlimited.len() as f64)],
-        "Run as root, or as a user whose systemd hands control groups on; what stands in the way was told before the \
-         first trial, and docs/control-groups.md says what works where.",
+        "Run as root, or as a user whose systemd delegates control groups; the reason was printed before the first trial, and docs/control-groups.md lists what works where.",
     ))
 }
 

@@ -45,9 +45,9 @@ pub(super) fn near_limit(record: &Record<'_>) -> Option<Finding> {
         finding(
             "memory-near-limit",
             Severity::Warning,
-            format!("Its memory came to {} of the limit of {}.", percent(share), record.case.limits.memory),
+            format!("Its memory reached {} of the limit of {}.", percent(share), record.case.limits.memory),
             [("memory_peak_bytes", peak as f64), ("limit_bytes", limit as f64)],
-            "Raise --memory, or lower the number of workers, before load that it was not measured under.",
+            "Raise --memory, or lower the number of workers, before it gets more load than was measured.",
         )
     })
 }
@@ -66,7 +66,7 @@ mod tests {
         };
         assert_eq!(near(230 << 20), None);
         let finding = near(250 << 20).unwrap();
-        assert_eq!(finding.text, "Its memory came to 98 % of the limit of 256Mi.");
+        assert_eq!(finding.text, "Its memory reached 98 % of the limit of 256Mi.");
         assert_eq!(finding.evidence["limit_bytes"], 268_435_456.0);
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Occupancy {
 }
 
 impl Occupancy {
-    /// Over all windows together; nothing where no kernel told.
+    /// Over all windows together; none if no kernel reported it.
     pub(super) fn of(record: &Record<'_>) -> Option<Self> {
         let processors = f64::from(record.study.machine.cpus);
         let (mut span, mut idle, mut others, mut stolen) = (0.0, 0.0, 0.0, 0.0);
@@ -92,7 +92,7 @@ pub(super) fn noisy(record: &Record<'_>) -> Option<Finding> {
         [(OTHERS, others_share), (STOLEN, stolen_share), ("idle_share", idle / processors), (IDLE, idle)]
             .into_iter()
             .chain(unused.map(|unused| (UNUSED, unused))),
-        "End other work, or measure on a machine of its own; until then compare requests per CPU-second.",
+        "End other programs, or measure on a dedicated machine; until then compare requests per CPU-second.",
     ))
 }
 

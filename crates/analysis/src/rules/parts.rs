@@ -28,7 +28,7 @@ pub(super) fn limiting<'a>(record: &Record<'a>) -> BTreeMap<&'a str, f64> {
     shares.collect()
 }
 
-/// Such parts are told, because nothing of the whole need be short.
+/// Such parts are reported, because nothing of the whole need be short.
 pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
     let shares = limiting(record);
     if shares.is_empty() {
@@ -38,9 +38,10 @@ pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
     Some(Finding {
         id: "part-throttled".to_owned(),
         severity: Severity::Info,
-        text: format!("The share of CPU time ran out in most periods of {}: it was the limit.", parts.join(", ")),
+        text: format!("The CPU share of {} ran out in most periods: it was the limit.", parts.join(", ")),
         evidence: shares.into_iter().map(|(part, share)| (format!("{part}_throttled_share"), share)).collect(),
-        advice: "Give it a larger share and the others less, or read the figures as those of that part.".to_owned(),
+        advice: "Give it a larger share and the others less, or read the figures as those of this part alone."
+            .to_owned(),
     })
 }
 
@@ -66,7 +67,7 @@ mod tests {
             trial.parts = vec![part("postgres", true, 90), part("replica-1", true, 10), part("balancer", false, 99)];
         });
         let finding = finding.unwrap();
-        assert_eq!(finding.text, "The share of CPU time ran out in most periods of postgres (90 %): it was the limit.");
+        assert_eq!(finding.text, "The CPU share of postgres (90 %) ran out in most periods: it was the limit.");
         assert_eq!(finding.evidence["postgres_throttled_share"], 0.9);
         assert_eq!(found(throttled, |trial| trial.parts = vec![part("postgres", true, 10)]), None);
     }

@@ -10,7 +10,7 @@ use crate::record::Record;
 /// Extensions that look into every function call, and what they are for.
 const SLOW: [(&str, &str); 7] = [
     ("xdebug", "a debugger"),
-    ("pcov", "a measure of test coverage"),
+    ("pcov", "which measures test coverage"),
     ("uopz", "a tool for tests"),
     ("tideways", "a profiler"),
     ("tideways_xhprof", "a profiler"),
@@ -28,7 +28,7 @@ const SCRIPTS: &str = "cached_scripts";
 /// `make bench-findings` took 1.5 ms more of CPU with it than without on nginx with PHP-FPM 8.2, and 1.3 ms on Apache's module.
 const STAT_US: f64 = 2.2;
 
-/// From this share of a request's CPU time on it may be what its rate hangs on.
+/// From this share of a request's CPU time on it may be what limits its rate.
 const FELT: f64 = 0.1;
 
 /// Whether time stamps are looked at for each request, and so many that it is felt; an unknown number may be.
@@ -68,11 +68,11 @@ pub(super) fn cache_full(record: &Record<'_>) -> Option<Finding> {
         Severity::Warning,
         match cache.full {
             true => format!(
-                "The opcode cache is full with {} scripts: what it has no room for is compiled again for every request.",
+                "The opcode cache is full with {} scripts: the others are compiled again for every request.",
                 cache.scripts
             ),
             false => format!(
-                "The opcode cache was emptied {} times for want of room: all scripts are compiled again after that.",
+                "The opcode cache was full and was emptied {} times: all scripts were compiled again each time.",
                 cache.restarts
             ),
         },
@@ -100,7 +100,9 @@ pub(super) fn dev_mode(record: &Record<'_>) -> Option<Finding> {
     Some(Finding {
         id: "dev-mode".to_owned(),
         severity: Severity::Warning,
-        text: format!("It runs as for developers ({said}): frameworks then look for changes and collect what happens."),
+        text: format!(
+            "It runs in development mode ({said}): frameworks then check files for changes and collect debugging data."
+        ),
         evidence: BTreeMap::new(),
         advice: "Measure and deploy it with APP_ENV=prod (Laravel: production), APP_DEBUG=0 and zend.assertions=-1."
             .to_owned(),
@@ -112,14 +114,10 @@ pub(super) fn autoloader(record: &Record<'_>) -> Option<Finding> {
     let Autoloader { developers, class_map } = read_back(record).find_map(|php| php.autoloader.as_ref())?;
     let text = match (*developers, class_map) {
         (0, true) => return None,
-        (0, false) => "Composer's autoloader has no map of classes: it looks for each on the disk.".to_owned(),
-        (1, _) => {
-            "Composer's autoloader has 1 package for development, whose files it may load with the rest.".to_owned()
-        }
+        (0, false) => "Composer's autoloader has no class map: it searches the disk for each class.".to_owned(),
+        (1, _) => "Composer's autoloader has 1 package for development, whose files it may load as well.".to_owned(),
         (number, _) => {
-            format!(
-                "Composer's autoloader has {number} packages for development, whose files it may load with the rest."
-            )
+            format!("Composer's autoloader has {number} packages for development, whose files it may load as well.")
         }
     };
     Some(Finding {
@@ -145,8 +143,8 @@ pub(super) fn timestamps(record: &Record<'_>) -> Option<Finding> {
         "opcache-validates",
         Severity::Info,
         match each {
-            true => "The opcode cache looks at the time stamp of every script for every request.",
-            false => "The opcode cache looks at the time stamps of scripts while it serves.",
+            true => "The opcode cache checks the time stamp of every script for every request.",
+            false => "The opcode cache checks time stamps of scripts while it serves.",
         }
         .to_owned(),
         [(EACH_REQUEST, f64::from(u8::from(each)))]
@@ -164,7 +162,7 @@ pub(super) fn slow_extension(record: &Record<'_>) -> Option<Finding> {
     Some(Finding {
         id: "slow-extension".to_owned(),
         severity: Severity::Warning,
-        text: format!("The PHP extension {name}, {purpose}, is loaded: it slows every function call down."),
+        text: format!("The PHP extension {name}, {purpose}, is loaded: it slows down every function call."),
         evidence: BTreeMap::new(),
         advice: format!("Unload {name} in production."),
     })
@@ -176,7 +174,7 @@ pub(super) fn debug_build(record: &Record<'_>) -> Option<Finding> {
     Some(Finding {
         id: "php-debug-build".to_owned(),
         severity: Severity::Warning,
-        text: "Its PHP was built for debugging (--enable-debug), which checks its memory all the time.".to_owned(),
+        text: "Its PHP is a debug build (--enable-debug), which checks memory all the time.".to_owned(),
         evidence: BTreeMap::new(),
         advice: "Measure and deploy a build without --enable-debug.".to_owned(),
     })

@@ -20,7 +20,7 @@ const AIM: f64 = 0.9;
 
 /// A pool that was full.
 struct Full<'a> {
-    /// Who told, and the samples in which all were taken, of those that were answered; absent where it follows from the settings.
+    /// The source, and the samples in which all were taken, of those that were answered; absent where it follows from the settings.
     told: Option<(&'a UnitId, f64)>,
     /// The most workers that it had; each replica has a pool.
     workers: u64,
@@ -74,7 +74,7 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
             format!("Raise {name} from {value}: try --set {runtime}.{name}={more}.")
         }
         (Some((name, value)), None) => {
-            format!("Raise {name} from {value}, and --memory with it: as it is, more workers would not fit.")
+            format!("Raise {name} from {value}, and --memory with it: more workers would not fit now.")
         }
         (None, _) => "Give it more workers.".to_owned(),
     };
@@ -111,7 +111,7 @@ fn fullest<'a>(record: &Record<'a>) -> Option<Full<'a>> {
     Some(Full { told: Some((unit, share)), workers })
 }
 
-/// Fewer workers than connections, by their setting, where no server told of its workers: some tell nothing, others cannot
+/// Fewer workers than connections, by their setting, where no server reported its workers: some report nothing, others cannot
 /// answer once all of theirs are taken.
 fn too_few<'a>(record: &Record<'a>) -> Option<Full<'a>> {
     let Load::Closed { connections } = record.case.load else { return None };

@@ -113,8 +113,7 @@ pub(super) fn locks(record: &Record<'_>) -> Option<Finding> {
             percent(share)
         ),
         [("lock_wait_share", share), ("queries_mean", queries)],
-        "Keep transactions short and do nothing else in them, change rows in the same order everywhere, and do not \
-         have every request change one row.",
+        "Keep transactions short and do nothing else in them, change rows in the same order everywhere, and avoid a row that every request changes.",
     ))
 }
 
@@ -130,8 +129,7 @@ pub(super) fn bound(record: &Record<'_>) -> Option<Finding> {
         "database-bound",
         Severity::Warning,
         format!(
-            "{unit}: of {requests:.1} requests that are worked on at once {queries:.1} are in the database, while {} \
-             of the CPU was idle.{named}",
+            "{unit}: of {requests:.1} concurrent requests {queries:.1} are in the database, while {} of the CPU was idle.{named}",
             percent(idle)
         ),
         [
@@ -141,7 +139,7 @@ pub(super) fn bound(record: &Record<'_>) -> Option<Finding> {
             ("cpu_idle_share", idle),
         ],
         "Look at that query with EXPLAIN (ANALYZE, BUFFERS): an index, a smaller result, or one query for several. \
-         More workers help only as far as the database takes more at once.",
+         More workers help only if the database can take more queries at once.",
     ))
 }
 
@@ -164,13 +162,12 @@ pub(super) fn crowded(record: &Record<'_>) -> Option<Finding> {
             "database-crowded",
             Severity::Info,
             format!(
-                "{unit}: {at_work:.1} queries work at the same time on {share} CPU, which ran out in {} of its \
-                 periods: they take turns, and each holds its connection and its locks for longer.",
+                "{unit}: {at_work:.1} queries run at the same time on {share} CPU, which ran out in {} of its periods: they share it, and each holds its connection and locks longer.",
                 percent(ran_out)
             ),
             [("queries_at_work_mean", at_work), ("advised_connections", best), ("throttled_share", ran_out)],
             format!(
-                "Let about {best:.0} work at once: fewer workers, or a pool of connections in front (--services \
+                "Let about {best:.0} run at once: fewer workers, or a connection pool in front (--services \
                  postgres,pgbouncer --set pgbouncer.default_pool_size={best:.0})."
             ),
         )
@@ -220,7 +217,7 @@ mod tests {
         let finding = found(bound, &sampling(1, 0), idle).unwrap();
         assert_eq!(
             finding.text,
-            "postgres: of 1.0 requests that are worked on at once 1.0 are in the database, while 80 % of the CPU was idle. \
+            "postgres: of 1.0 concurrent requests 1.0 are in the database, while 80 % of the CPU was idle. \
              70 % of that: SELECT * FROM people"
         );
         assert_eq!(found(bound, &sampling(0, 0), idle), None);
@@ -268,7 +265,7 @@ mod tests {
         let finding = crowded_with(12, 90).unwrap();
         assert_eq!(finding.evidence["advised_connections"], 2.0);
         assert!(
-            finding.text.starts_with("postgres: 12.0 queries work at the same time on 0.5 CPU, which ran out in 90 %")
+            finding.text.starts_with("postgres: 12.0 queries run at the same time on 0.5 CPU, which ran out in 90 %")
         );
         assert!(finding.advice.contains("pgbouncer.default_pool_size=2)"), "{}", finding.advice);
         assert_eq!((crowded_with(4, 90), crowded_with(12, 50)), (None, None));

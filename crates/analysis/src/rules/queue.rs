@@ -6,7 +6,7 @@ use stampede_stats::{Confidence, mann_kendall, median};
 use super::finding;
 use crate::record::Record;
 
-/// Growth is told when chance would make a trend this strong in fewer windows than this.
+/// Growth is reported when chance would make a trend this strong in fewer windows than this.
 const CHANCE: f64 = 0.001;
 
 /// Fewer requests more from the first quarter of a window to its last are not worth a word.
@@ -25,11 +25,10 @@ pub(super) fn grows(record: &Record<'_>) -> Option<Finding> {
         Severity::Warning,
         format!(
             "Requests came faster than they were answered: {most:.0} more waited at the end of a window than at its \
-             beginning, and its response times say how long it was loaded and not how fast it is."
+             beginning, so its response times show how long the load lasted, not how fast the server is."
         ),
         [("queue_growth", most)],
-        "Find the rate that it can take (stampede capacity); in production bound the queue, so that late requests are \
-         refused and not served in vain.",
+        "Find the rate that it can take (stampede capacity); in production limit the queue, so that late requests are rejected and not served in vain.",
     ))
 }
 

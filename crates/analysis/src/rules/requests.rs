@@ -70,10 +70,8 @@ pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
         text,
         [("failed", failed as f64), ("failed_share", share)],
         match are_wrong && statuses.contains_key(&TOO_MANY) {
-            true => "Turn the application's rate limit off: all requests come from one address.",
-            false => {
-                "Read the server's log before its other figures: what fails is often answered faster than what works."
-            }
+            true => "Turn off the application's rate limit: all requests come from one address.",
+            false => "Read the server's log before its other figures: errors are often answered faster than successes.",
         },
     ))
 }
@@ -152,7 +150,7 @@ mod tests {
             (
                 &[(200, 5_000), (429, 4_000)],
                 "12000 with status 429 Too Many Requests",
-                "Turn the application's rate limit",
+                "Turn off the application's rate limit",
             ),
             (
                 &[(500, 1_000), (503, 3_000)],

@@ -43,7 +43,7 @@ fn is_same(a: &Record<'_>, b: &Record<'_>) -> bool {
     a.case.runtime == b.case.runtime && a.case.app == b.case.app && a.case.id != b.case.id
 }
 
-/// A case and the one that it is held against.
+/// A case and the one that it is compared with.
 struct Rivals<'a, 'b> {
     large: &'b Record<'a>,
     small: &'b Record<'a>,
@@ -90,18 +90,18 @@ impl Rivals<'_, '_> {
         let (of_large, of_small) = (Figures::of(large)?, Figures::of(small)?);
         let (severity, judged) = match word {
             VerdictWord::Slower if high < COLLAPSED => (Severity::Warning, "it collapses"),
-            VerdictWord::Slower => (Severity::Info, "it does less, without a collapse that is sure"),
+            VerdictWord::Slower => (Severity::Info, "it does less; a collapse is not shown"),
             VerdictWord::Faster | VerdictWord::Equivalent => (Severity::Info, "it does not collapse"),
             VerdictWord::Undecided if low > COLLAPSED => {
-                (Severity::Info, "it does not collapse, and which of the two answers more is open")
+                (Severity::Info, "it does not collapse; which of the two answers more is undecided")
             }
-            VerdictWord::Undecided => (Severity::Info, "whether it collapses is open"),
+            VerdictWord::Undecided => (Severity::Info, "whether it collapses is undecided"),
         };
         let why = if *word == VerdictWord::Undecided { String::new() } else { cause(&of_large, &of_small) };
         let only: Vec<&str> = own.iter().map(|finding| finding.id.as_str()).collect();
         let only: Vec<&str> = only.into_iter().filter(|id| !others.iter().any(|other| other.id == *id)).collect();
         let beside = match (*word, only.is_empty()) {
-            (VerdictWord::Slower, false) => format!(" Found in it and not in the other: {}.", only.join(", ")),
+            (VerdictWord::Slower, false) => format!(" Findings of this one alone: {}.", only.join(", ")),
             _ => String::new(),
         };
         let other = &small.case.id;
@@ -109,8 +109,7 @@ impl Rivals<'_, '_> {
             "large-instance",
             severity,
             format!(
-                "With {} requests at once an instance answers {:.1} for each second of a vCPU, {value:.2} times \
-                 ({low:.2} to {high:.2}, {n} blocks) the {:.1} of {other} with {}: {judged}.{why}{beside}",
+                "With {} requests at once an instance answers {:.1} per vCPU-second, {value:.2} times ({low:.2} to {high:.2}, {n} blocks) the {:.1} of {other} with {}: {judged}.{why}{beside}",
                 at_once.0, of_large.per_vcpu, of_small.per_vcpu, at_once.1
             ),
             [
@@ -126,9 +125,9 @@ impl Rivals<'_, '_> {
             ],
             match word {
                 VerdictWord::Slower => {
-                    "Lower --concurrency and raise --max-instances; what each answer costs is in the bill."
+                    "Lower --concurrency and raise --max-instances; the bill says what each answer costs."
                 }
-                VerdictWord::Faster => "Fewer and larger instances do more for the same CPU here.",
+                VerdictWord::Faster => "Fewer, larger instances do more with the same CPU here.",
                 VerdictWord::Equivalent => "Choose by cold starts and by the bill.",
                 VerdictWord::Undecided => "Ask for more --rounds.",
             }
@@ -142,7 +141,7 @@ impl Rivals<'_, '_> {
 fn cause(large: &Figures, small: &Figures) -> String {
     let (cost, used) = ((small.cost / large.cost).ln(), (large.used / small.used).ln());
     let figures = format!(
-        "{:.2} ms of CPU an answer against {:.2} ms, and {} of the CPU in use against {}",
+        "{:.2} ms of CPU per answer against {:.2} ms, and {} of the CPU used against {}",
         large.cost * 1e3,
         small.cost * 1e3,
         percent(large.used),
@@ -217,10 +216,10 @@ mod tests {
         let (severity, text) = text(&findings);
         assert_eq!(severity, Severity::Warning);
         for part in [
-            "With 80 requests at once an instance answers 160.0 for each second of a vCPU, 0.40 times (0.3",
+            "With 80 requests at once an instance answers 160.0 per vCPU-second, 0.40 times (0.3",
             "3 blocks) the 401.6 of small with 1: it collapses.",
-            "in what an answer costs: 6.25 ms of CPU an answer against 1.99 ms, and 100 % of the CPU in use against 80 %.",
-            "Found in it and not in the other: pool-below-concurrency.",
+            "in what an answer costs: 6.25 ms of CPU per answer against 1.99 ms, and 100 % of the CPU used against 80 %.",
+            "Findings of this one alone: pool-below-concurrency.",
         ] {
             assert!(text.contains(part), "{part:?} is not in {text}");
         }
@@ -231,22 +230,16 @@ mod tests {
         for (name, rates, used, severity, part) in [
             ("idle", [80.0, 81.0, 79.0], 0.32, Severity::Warning, "in how much of its CPU is used"),
             ("both", [80.0, 81.0, 79.0], 0.5, Severity::Warning, "in both what an answer costs and how much"),
-            (
-                "a little less",
-                [180.0, 182.0, 179.0],
-                0.8,
-                Severity::Info,
-                "it does less, without a collapse that is sure",
-            ),
+            ("a little less", [180.0, 182.0, 179.0], 0.8, Severity::Info, "it does less; a collapse is not shown"),
             ("more", [300.0, 301.0, 299.0], 0.8, Severity::Info, "it does not collapse. The difference is in what"),
             (
                 "neither",
                 [195.0, 215.0, 203.0],
                 0.8,
                 Severity::Info,
-                "it does not collapse, and which of the two answers more",
+                "it does not collapse; which of the two answers more",
             ),
-            ("who knows", [80.0, 300.0, 200.0], 0.8, Severity::Info, "whether it collapses is open."),
+            ("who knows", [80.0, 300.0, 200.0], 0.8, Severity::Info, "whether it collapses is undecided."),
         ] {
             let findings = of_large(rates, used);
             let (found, text) = text(&findings);

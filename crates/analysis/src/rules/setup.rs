@@ -49,7 +49,7 @@ pub(super) fn left_out(record: &Record<'_>) -> Option<Finding> {
             "watched-in-production",
             Severity::Info,
             format!(
-                "{} enables {}: measured without, it is faster here than there.",
+                "{} enables {}: here it is measured without, so it is faster here than there.",
                 setup.source,
                 watching.join("; ")
             ),
@@ -75,9 +75,9 @@ pub(super) fn other_speed(record: &Record<'_>) -> Option<Finding> {
         finding(
             "php-speed-settings",
             Severity::Info,
-            format!("{} sets PHP's speed otherwise: {}.", setup.source, differing.join(", ")),
+            format!("{} has other settings that affect PHP's speed: {}.", setup.source, differing.join(", ")),
             [("settings", differing.len() as f64)],
-            "Write them under ini in the plan to measure with them.",
+            "To measure with them, write them under ini in the plan.",
         )
     })
 }
@@ -182,8 +182,11 @@ mod tests {
         let trials = [trial];
         let record = Record::new(&study, &study.cases[0], &trials);
         let watched = left_out(&record).unwrap().text;
-        assert!(watched.starts_with("/etc/php/8.2/fpm enables xdebug, a debugger: measured"), "{watched}");
+        assert!(
+            watched.starts_with("/etc/php/8.2/fpm enables xdebug, a debugger: here it is measured without"),
+            "{watched}"
+        );
         let speed = other_speed(&record).unwrap().text;
-        assert!(speed.ends_with("otherwise: opcache.memory_consumption 256 (here 128)."), "{speed}");
+        assert!(speed.ends_with("speed: opcache.memory_consumption 256 (here 128)."), "{speed}");
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn beyond_quota(record: &Record<'_>) -> Option<Finding> {
         Severity::Info,
         format!("{name} is {value} under a quota of {quota} CPU, and the quota ran out in some periods."),
         [("setting", value as f64), ("quota_cpus", quota.cores())],
-        format!("Size it by the quota and not by the machine: --set {}.{name}={enough}.", record.case.runtime),
+        format!("Size it by the quota, not by the machine: --set {}.{name}={enough}.", record.case.runtime),
     ))
 }
 

@@ -17,8 +17,7 @@ pub(super) fn access_log(record: &Record<'_>) -> Option<Finding> {
         severity: Severity::Info,
         text: format!("It writes a line for each request ({name} is {value})."),
         evidence: BTreeMap::new(),
-        advice: "Compare it with cases that log as well; buffer the log, or switch it off, where nobody reads it."
-            .to_owned(),
+        advice: "Compare it with cases that log as well; buffer the log, or turn it off if nobody reads it.".to_owned(),
     })
 }
 
@@ -54,8 +53,8 @@ pub(super) fn restarts(record: &Record<'_>) -> Option<Finding> {
         format!("{text} while it was measured; each worker starts with empty caches."),
         [("restarts", count as f64), (PER_REQUEST, each(count))],
         match recycled {
-            Some((name, value)) => format!("Raise {name} from {value}, or set it to 0 where workers do not leak."),
-            None => "It was not asked to replace any: read its log for crashes.".to_owned(),
+            Some((name, value)) => format!("Raise {name} from {value}, or set it to 0 if workers do not leak."),
+            None => "It is not configured to replace any: read its log for crashes.".to_owned(),
         },
     ))
 }

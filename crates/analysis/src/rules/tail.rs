@@ -31,14 +31,12 @@ pub(super) fn starving(record: &Record<'_>) -> Option<Finding> {
         "starving-tail",
         Severity::Warning,
         format!(
-            "Half of its answers take {:.1} ms at most, and one of a hundred {:.0} ms or more: some requests starve \
-             while others are served at once.",
+            "Half of its answers take {:.1} ms at most, and one of a hundred {:.0} ms or more: some requests wait very long while others are served at once.",
             p50 / 1e3,
             p99 / 1e3
         ),
         [("response_p50_us", p50), ("response_p99_us", p99)],
-        "Look for connections that wait while others are kept, for a quota that runs out, and for workers that are \
-         replaced; judge it by p99 and not by its throughput.",
+        "Look for connections that wait while others are kept open, for a quota that runs out, and for workers that are replaced; judge it by p99, not by throughput.",
     ))
 }
 

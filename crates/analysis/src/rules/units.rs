@@ -19,8 +19,7 @@ pub(super) fn killed(record: &Record<'_>) -> Option<Finding> {
         Severity::Warning,
         format!("{units} did not stop when asked to and had to be killed."),
         [("killed", killed.len() as f64), ("longest_s", longest.as_secs_f64())],
-        "In production a restart of it loses the requests in flight; look for requests that do not end, or raise the \
-         time that it may take to stop.",
+        "In production a restart loses the requests in flight; look for requests that do not end, or raise its stop timeout.",
     ))
 }
 

@@ -38,8 +38,7 @@ pub(super) fn elsewhere(record: &Record<'_>) -> Option<Finding> {
                 percent(idle)
             ),
             [("response_mean_ms", each_ms), ("cpu_ms_per_request", cpu_ms), ("cpu_idle_share", idle)],
-            "Find out what it waits for (its own log of slow requests, the service's log, strace -f -c); more workers \
-             help only where that takes more requests at once.",
+            "Find out what it waits for (its slow log, the log of the service, strace -f -c); more workers help only if that can take more requests at once.",
         )
     })
 }

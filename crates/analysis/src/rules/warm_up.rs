@@ -11,7 +11,7 @@ use crate::record::Record;
 /// Less growth of memory within a window is not worth a word.
 const NOTABLE: f64 = 0.02;
 
-/// Growth is told when chance would make a trend this strong in fewer windows than this.
+/// Growth is reported when chance would make a trend this strong in fewer windows than this.
 const CHANCE: f64 = 0.001;
 
 /// In this share of a case's windows memory must have grown.
@@ -58,7 +58,7 @@ pub(super) fn memory_grows(record: &Record<'_>) -> Option<Finding> {
         "memory-grows",
         Severity::Info,
         format!(
-            "Its memory grew within {} of {} windows, by {:.1} MiB ({}) in {} s: a leak, or a warm-up that was not over.",
+            "Its memory grew within {} of {} windows, by {:.1} MiB ({}) in {} s: a leak, or the warm-up was not over.",
             grown.len(),
             sampled.len(),
             bytes / f64::from(1 << 20),
@@ -66,7 +66,7 @@ pub(super) fn memory_grows(record: &Record<'_>) -> Option<Finding> {
             window.as_secs_f64()
         ),
         [("growth_bytes", bytes), ("growth_share", share), ("windows", grown.len() as f64)],
-        "Measure it with a longer --duration; to bound a leak, have workers replaced after a number of requests.",
+        "Measure it with a longer --duration; to limit a leak, replace workers after a number of requests.",
     ))
 }
 
@@ -93,8 +93,7 @@ pub(super) fn responses_grow(record: &Record<'_>) -> Option<Finding> {
             percent(share)
         ),
         [("growth_share", share), ("windows", grown.len() as f64)],
-        "Look at it with a longer --duration: something fills up (a table, a session folder, a queue), or each request \
-         leaves the worker slower.",
+        "Measure it with a longer --duration: something fills up (a table, a session folder, a queue), or each request makes the worker slower.",
     ))
 }
 

@@ -44,7 +44,7 @@ pub struct SizeQuestion {
     pub beyond: f64,
     /// That limit, in seconds.
     pub below: f64,
-    /// The share of requests that may have no right answer, where that is asked for.
+    /// The share of requests that may have no right answer, if the objective has that term.
     pub errors: Option<f64>,
     /// Sizes that are tried at most.
     pub most_cells: usize,

@@ -1,6 +1,6 @@
 //! What to change next in a deployment that is made better step by step.
 //!
-//! Pure: told what came of a case, it proposes changes to it, each with the reason that its records give. Beside settings of the
+//! Pure: from the results of a case it proposes changes to it, each with the reason that its records give. Beside settings of the
 //! runtime these are what a search over settings leaves alone: PHP's own, the runtime itself, and how the whole is shared out.
 
 use stampede_core::{Case, Cpus, Finding, ProcessModel, Role, RuntimeId, Study, Topology, Trial, Tunable, TunableKind};
@@ -42,7 +42,7 @@ const THROTTLED: f64 = 0.2;
 /// What of a window's seconds is its busiest part, which shares must be enough for.
 const BUSIEST: f64 = 0.2;
 
-/// What a part is given that its share holds back, beside what it had: nobody knows how much it would use.
+/// What a part is given that its share holds back, beside what it had: how much it would use is not known.
 const MORE: f64 = 1.5;
 
 /// What the others are left beside what they used, as a multiple of its square root, both in CPUs: requests come unevenly, the more
@@ -170,7 +170,7 @@ fn smaller_pool(case: &Case, short: &str) -> Option<Proposal> {
     let cores = case.topology.replica_limits(&case.limits).cpus.cores();
     let (_, size) = pool(case)?;
     let few = [2.0 * cores, cores].into_iter().map(|few| few.ceil() as u64).find(|few| size > *few)?;
-    let reason = format!("{short} {size} workers take turns on {cores} CPU, and each turn costs some.");
+    let reason = format!("{short} {size} workers share {cores} CPU, and each switch costs time.");
     resized_pool(case, few, &reason)
 }
 
@@ -204,7 +204,10 @@ fn kept_in_memory(case: &Case, room: Room<'_>, short: &str) -> Vec<Proposal> {
     let proposed = keep.map(|(other, _)| Proposal {
         change: Move::Runtime(other.clone()),
         name: format!("{} -> {other}", case.runtime),
-        reason: format!("{short} {} starts the application anew for each request, {other} once.", case.runtime),
+        reason: format!(
+            "{short} {} starts the application again for each request, {other} starts it once.",
+            case.runtime
+        ),
     });
     proposed.collect()
 }
@@ -218,7 +221,7 @@ fn other_modes(case: &Case, room: Room<'_>, short: &str) -> Vec<Proposal> {
         Some(others.map(move |other| Proposal {
             change: Move::Settings(vec![((*name).to_owned(), (*other).to_owned())]),
             name: format!("{name} {mode} -> {other}"),
-            reason: format!("{short} What a request costs on its way hangs on {name}: {summary}."),
+            reason: format!("{short} The cost of a request on its way depends on {name}: {summary}."),
         }))
     });
     proposed.flatten().collect()
@@ -230,7 +233,7 @@ fn compiled(record: &Record<'_>, short: &str) -> Option<Proposal> {
     (php.opcache && !php.jit).then(|| Proposal {
         change: Move::Ini(&JIT),
         name: "JIT off -> on".to_owned(),
-        reason: format!("{short} JIT, which compiles what runs often, is off."),
+        reason: format!("{short} JIT, which compiles frequently run code, is off."),
     })
 }
 
@@ -343,7 +346,7 @@ fn shortage(record: &Record<'_>, parts: &[Group]) -> Option<String> {
     }
     // A load that changes needs more at times than as a whole.
     let most = Some((used * peak(record)).min(1.0)).filter(|most| *most >= SHORT)?;
-    Some(format!("About {} of the CPU limit was used where the load was highest.", rules::percent(most)))
+    Some(format!("About {} of the CPU limit was used at the highest load.", rules::percent(most)))
 }
 
 /// The whole shared out by what each part used where the window was busiest, which is `peak` times the mean, and what those lack that
@@ -390,7 +393,7 @@ fn shared_out(case: &Case, parts: &[Group], peak: f64) -> Option<(f64, Proposal)
     let proposal = Proposal {
         change: Move::Topology(topology),
         name: names.join(", "),
-        reason: format!("Shares do not follow use: {}.", told.join("; ")),
+        reason: format!("CPU shares do not match use: {}.", told.join("; ")),
     };
     Some((growth, proposal))
 }
@@ -532,7 +535,7 @@ mod tests {
         );
         assert_eq!(
             reason,
-            "Shares do not follow use: postgres used 53 % of its 0.45 CPU; replica used 56 % of its 0.36 CPU; balancer used \
+            "CPU shares do not match use: postgres used 53 % of its 0.45 CPU; replica used 56 % of its 0.36 CPU; balancer used \
              100 % of its 0.3 CPU, which ran out in 90 % of its periods."
         );
     }

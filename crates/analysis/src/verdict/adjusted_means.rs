@@ -14,7 +14,7 @@ const MOST_STEPS: usize = 500;
 const SETTLED: f64 = 1e-9;
 
 /// Each case's mean of a metric as a logarithm, cleared of what its blocks did to all cases: the least squares fit of the
-/// logarithms by case and block, so that a case which left early is held against the others in the blocks that it had. Where all
+/// logarithms by case and block, so that a case which left early is compared with the others in the blocks that it had. Where all
 /// have the same blocks these are the plain means of logarithms. A value of zero has no logarithm: where there is one, the values
 /// themselves are fitted.
 pub(crate) fn of(metric: &Metric, records: &[&Record<'_>]) -> BTreeMap<CaseId, f64> {

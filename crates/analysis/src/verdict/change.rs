@@ -94,9 +94,9 @@ pub fn losses(study: &Study, trials: &[Trial]) -> Vec<Loss> {
 /// What is said of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is shown to be no worse than is let pass.
+    /// It is shown to be no worse than the threshold.
     Passed,
-    /// It is shown to be worse than is let pass.
+    /// It is shown to be worse than the threshold.
     Failed,
     /// The data do not say.
     Undecided,
@@ -333,7 +333,7 @@ fn same_conditions(base: &Study, head: &Study, before: &Case, after: &Case) -> R
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ChangeError {
     /// Only two cases are a before and an after.
-    #[error("judge a change: it takes two cases, and the study has {cases}")]
+    #[error("judge a change: it needs two cases, and the study has {cases}")]
     Cases {
         /// How many there are.
         cases: usize,
@@ -347,7 +347,7 @@ pub enum ChangeError {
         reason: String,
     },
     /// A trial of a side does not have the metric.
-    #[error("judge a change: {case} has no {metric} in some trial (a percentile takes 50 requests beyond it)")]
+    #[error("judge a change: {case} has no {metric} in some trial (a percentile needs 50 requests beyond it)")]
     NoMetric {
         /// The side.
         case: CaseId,
@@ -355,7 +355,7 @@ pub enum ChangeError {
         metric: &'static str,
     },
     /// Too little to say anything of.
-    #[error("judge a change: both sides were measured in {blocks} blocks, and it takes {least}")]
+    #[error("judge a change: both sides were measured in {blocks} blocks, and it needs {least}")]
     Blocks {
         /// In how many they were.
         blocks: usize,
@@ -588,7 +588,11 @@ mod tests {
                 elsewhere,
                 ChangeError::Conditions { case: CaseId::new("a"), what: "machine".to_owned() },
             ),
-            ("another crowd", crowded, ChangeError::Conditions { case: CaseId::new("a"), what: "load".to_owned() }),
+            (
+                "another user class",
+                crowded,
+                ChangeError::Conditions { case: CaseId::new("a"), what: "load".to_owned() },
+            ),
         ] {
             let judged = between_studies(throughput, (&study, &before), (&head, &after), 0.05);
             assert_eq!(judged, Err(expected), "{name}");

@@ -30,7 +30,7 @@ pub fn level_changes(values: &[f64]) -> Vec<LevelChange> {
     let Some(spread) = median_absolute_deviation(&differences).filter(|_| values.len() >= LEAST_SERIES) else {
         return Vec::new();
     };
-    // Each study starts everything anew, so that the noise of one has no memory of the other's.
+    // Each study starts everything again, so the noise of one is independent of the other's.
     let noise = Noise { autocorrelation: 0.0, innovation: spread.powi(2) / 2.0, drift: 0.0 };
     let places = change_points(&samples, &noise, CAUTION * change_penalty(samples.len())).unwrap_or_default();
     let ends = places.iter().skip(1).copied().chain([values.len()]);

@@ -31,7 +31,7 @@ pub enum DeployableError {
     },
     /// What is not known to work is not deployed.
     #[error(
-        "case {case} of study {study} was never measured{reason}\n  what is not known to work is not exported; name another case"
+        "case {case} of study {study} was never measured{reason}\n  a case that was never measured is not exported; name another case"
     )]
     NeverMeasured {
         /// The study.

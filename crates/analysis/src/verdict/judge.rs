@@ -26,7 +26,7 @@ pub fn hides_precision(study: &Study) -> Option<f64> {
     Some(noise(study, primary_of(study))).filter(|noise| *noise >= study.precision)
 }
 
-/// What is asked of a difference.
+/// What a difference must show.
 pub(crate) fn margins(study: &Study) -> Margins {
     let noise = noise(study, primary_of(study));
     let floor = match study.kind {
@@ -37,7 +37,7 @@ pub(crate) fn margins(study: &Study) -> Margins {
         | StudyKind::Tune
         | StudyKind::Scale
         | StudyKind::OwnRates => noise,
-        // A gate asks for differences beyond what it lets pass.
+        // A gate looks for differences beyond its threshold.
         StudyKind::Gate => noise.max(study.precision),
     };
     let precision = if hides_precision(study).is_none() { study.precision } else { 0.0 };
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(alone.verdict, VerdictWord::Faster, "{alone:?}");
 
         // Beside two cases that nothing tells from the others, the same figures are not enough.
-        let crowd = judged(
+        let many = judged(
             "throughput_rps",
             &[
                 ("a", &one),
@@ -308,10 +308,10 @@ mod tests {
                 ("d", &[1200.0, 800.0, 1000.0, 950.0]),
             ],
         );
-        let among = &crowd.verdicts[0];
+        let among = &many.verdicts[0];
         assert_eq!((among.a.as_str(), among.b.as_str(), among.verdict), ("a", "b", VerdictWord::Undecided));
         assert!(among.blocks_to_decide.is_some_and(|blocks| (5..12).contains(&blocks)), "{among:?}");
-        assert_eq!(crowd.shown, []);
+        assert_eq!(many.shown, []);
 
         // Where the others are far away, their share is left over for this pair.
         let far = judged("throughput_rps", &[("a", &one), ("b", &base), ("c", &[100.0, 101.0, 102.0, 101.0])]);

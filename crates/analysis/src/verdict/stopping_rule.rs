@@ -139,7 +139,7 @@ pub(crate) fn follow(study: &Study, trials: &[Trial], max_time: Duration, family
     Course { open, until: block }
 }
 
-/// The block of the first look, where the time has room for it: differences of the size that runtimes often have are told by then.
+/// The block of the first look, where the time has room for it: differences of the size that runtimes often have are found by then.
 const FIRST_LOOK: u32 = 4;
 
 /// The share of the budget, by which error is spent, that is used up at a look after which so many are left: from 40 % at the first
@@ -375,7 +375,7 @@ mod tests {
     }
 
     /// Thirteen cases of which each is 1.3 times as fast as the next, and scatter by 3 %: what took 16 blocks and more of their own
-    /// ratios is told at the first look. A study of before is judged as it was then.
+    /// ratios is found at the first look. A study of before is judged as it was then.
     #[test]
     fn thirteen_cases_that_are_far_apart_take_four_blocks() {
         const CASES: [&str; 13] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"];

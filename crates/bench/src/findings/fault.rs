@@ -180,7 +180,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
     },
     Fault {
         name: "extension",
-        what: "pcov, a measure of test coverage, with little, more and much work in PHP's own code",
+        what: "pcov, which measures test coverage, with little, more and much work in PHP's own code",
         right: &["slow-extension"],
         runtimes: ["nginx-fpm", "apache-mod-php", "uwsgi-php"],
         setup: |_, severity| {

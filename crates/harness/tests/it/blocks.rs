@@ -149,7 +149,7 @@ async fn pilots_are_part_of_the_time() {
     let watched = platform.fake_vantage().loads()[0].spec.duration;
     assert_eq!(watched, Duration::from_secs(10), "a fifth of the time for two");
     let stampede_core::Pilot::Untold { why } = &found.warm_ups[&CaseId::new("b")].pilot else { panic!("{found:?}") };
-    assert_eq!(why, "gave 0 bins of 100 requests or more in 0 s, which is too few to see a level");
+    assert_eq!(why, "gave 0 bins of 100 requests or more in 0 s, too few to find a steady level");
     stampede_harness::run(&platform, &bench.study, &bench.prepared, &context, Vec::new(), &mut heard).await.unwrap();
     let took = platform.vantage().now().since(began);
     assert!(took <= max_time && heard.time_over_at.is_some(), "{took:?}");

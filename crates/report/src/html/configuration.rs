@@ -132,7 +132,7 @@ fn conditions(column: &Column<'_>) -> Entries {
     entries.extend(base_image.as_ref().map(|image| plain("base image", image)));
     entries.extend(revision.as_ref().map(|Revision { commit, is_dirty }| {
         let mark = if *is_dirty { "-dirty" } else { "" };
-        let reason = is_dirty.then(|| "some of its files were other than in that commit".to_owned());
+        let reason = is_dirty.then(|| "some of its files differ from that commit".to_owned());
         ("revision".to_owned(), Cell { text: Some(format!("{commit}{mark}")), reason })
     }));
     entries.extend(autoloader.as_ref().map(|autoloader| plain("Composer's autoloader", autoloader.to_string())));

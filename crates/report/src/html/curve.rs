@@ -168,10 +168,10 @@ impl Curve {
             placed.windows(2).filter(|_| *ordered).filter_map(|pair| Some([pair[0].clone()?, pair[1].clone()?]));
         Some(Self {
             title: (*name).to_owned(),
-            under: "its values, the others as in the winner; \u{2717}: failed, or missed the SLO",
+            under: "its values, with the other settings of the winner; \u{2717}: failed, or missed the SLO",
             is_logarithmic: false,
             summary: format!(
-                "{name}: figures beside the winner's at {}",
+                "{name}: relative to the winner at {}",
                 points.iter().map(|p| p.label.as_str()).collect::<Vec<_>>().join("; ")
             ),
             height: HEIGHT,
@@ -184,7 +184,7 @@ impl Curve {
     }
 }
 
-/// What each value of a setting did beside the winner's, where two can be held against each other.
+/// Each value of a setting relative to the winner's, where two can be compared.
 pub(super) fn of_knobs(curves: &[KnobCurve<'_>]) -> Vec<Curve> {
     curves.iter().filter_map(Curve::of_knob).collect()
 }

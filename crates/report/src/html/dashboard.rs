@@ -4,8 +4,11 @@
 //! they ask for stands in the query, so that no name becomes part of a path.
 
 mod comparison;
+mod glance;
 mod history;
 mod live;
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use minijinja::value::Serde;
@@ -17,6 +20,7 @@ use super::{STYLE, WORDS, digest, render};
 use crate::StudyView;
 
 pub use self::comparison::comparison;
+pub use self::glance::Glance;
 pub use self::history::{HistoryPoint, HistoryView, history};
 pub(super) use self::live::events;
 pub use self::live::{EVENTS, live};
@@ -70,6 +74,8 @@ pub struct ListedStudy {
     pub finished_at: Option<Timestamp>,
     /// Whether it was measured elsewhere.
     pub imported: bool,
+    /// What it comes to; none of what is not shown, and of what could not be read.
+    pub glance: Option<Arc<Glance>>,
 }
 
 /// What is looked for in the list; an empty word asks for nothing.
@@ -110,6 +116,8 @@ pub struct ListView<'a> {
 struct ListRow<'a> {
     id: &'a str,
     href: String,
+    /// What it comes to, with its picture and its machine.
+    glance: Option<&'a Glance>,
     question: String,
     cases: String,
     revisions: String,
@@ -123,10 +131,12 @@ struct ListRow<'a> {
 /// The page of the list.
 pub fn list(view: &ListView<'_>) -> String {
     let row = |study: &'_ ListedStudy| -> Value {
-        let ended = study.finished_at.map_or_else(|| WORDS.of("not_over"), time);
+        let finished = |at| format!("{} {} UTC", WORDS.of("finished"), time(at));
+        let ended = study.finished_at.map_or_else(|| WORDS.of("unfinished"), finished);
         Value::from(Serde(ListRow {
             id: &study.id,
             href: study_link(&study.id),
+            glance: study.glance.as_deref(),
             question: format!("{} {}", study.question, study.workload),
             cases: some(&study.cases),
             revisions: some(&study.revisions.iter().map(Revision::to_string).collect::<Vec<_>>()),
@@ -151,7 +161,6 @@ pub fn list(view: &ListView<'_>) -> String {
             chosen_href => view.chosen.map(study_link),
             another => list_link(view.filter, None, None),
             all => list_link(&Filter::default(), None, view.chosen),
-            has_revisions => view.studies.iter().any(|study| !study.revisions.is_empty()),
             questions => Serde(view.questions),
             workloads => Serde(view.workloads),
             rows => view.studies.iter().map(row).collect::<Vec<_>>(),

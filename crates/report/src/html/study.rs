@@ -5,6 +5,7 @@ use stampede_analysis::{CaseSummary, Metric, metric, planned};
 use stampede_core::{CaseId, Outcome, StudyKind, Trial, Verdict, VerdictWord, shell_line};
 
 use super::configuration::{self, Group};
+use super::picture::Picture;
 use super::prose::{Piece, pieces};
 use super::{HeadBlock, Texts, commands};
 use crate::columns::{COLUMNS, Column, half_width, in_unit, legend, titled};
@@ -49,6 +50,10 @@ pub(super) struct StudyPage {
     method: Option<String>,
     bottlenecks: Vec<Vec<Piece>>,
     question: String,
+    /// How much was measured, and where.
+    ground: String,
+    /// The metric that decides, of the best cases.
+    picture: Option<Picture>,
     table: Table,
     legend: String,
     charts: Vec<Dots>,
@@ -137,6 +142,8 @@ impl StudyPage {
             method: digest.conclusion.as_ref().map(|conclusion| conclusion.method.clone()),
             bottlenecks: digest.bottlenecks.iter().map(|text| pieces(text)).collect(),
             question: digest.question.clone(),
+            ground: digest.ground.clone(),
+            picture: (!has_answer(view.study.kind)).then(|| Picture::of(view)).flatten(),
             table: cases(view, &digest),
             legend: legend(view),
             charts: dots::charts(view),
@@ -163,8 +170,20 @@ impl StudyPage {
     }
 }
 
+/// Whether a page about such a study begins with its own figures.
+fn has_answer(kind: StudyKind) -> bool {
+    matches!(kind, StudyKind::Capacity | StudyKind::Why | StudyKind::Scale)
+}
+
 fn counts(trial: &Trial, case: &CaseId) -> bool {
     trial.case == *case && trial.outcome == Outcome::Measured
+}
+
+impl StudyPage {
+    /// The study in a sentence.
+    pub(super) fn lead_of(view: &StudyView<'_>, texts: &Texts) -> String {
+        lead(view, &Digest::of(view), texts)
+    }
 }
 
 /// The study in a sentence, also where a comparison says nothing.
@@ -302,7 +321,7 @@ fn facts(view: &StudyView<'_>, digest: &Digest, texts: &Texts) -> Vec<Fact> {
             "mde",
             view.analysis.detectable.map_or_else(
                 || "n/a".to_owned(),
-                |share| format!("{}, a pair by itself (9 times of 10)", percent(share)),
+                |share| format!("{}, for a pair by itself (9 times of 10)", percent(share)),
             ),
         ),
         ("floor", trust::floor(view).unwrap_or_else(|| "n/a".to_owned())),

@@ -57,7 +57,7 @@ pub(super) fn lines(generators: &[GeneratorRecord]) -> Vec<String> {
     lines
 }
 
-/// One of several generators. What a lost one would have told is `null`.
+/// One of several generators. What a lost one would have reported is `null`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "LoadMember")]
 pub(super) struct WireMember<'a> {

@@ -61,7 +61,7 @@ fn here(view: &ReplicationView<'_>) -> String {
     };
     let times = scaled("times", view.scale);
     let rates = scaled("rates", view.rate_scale);
-    format!("Here: {machine}; {times}, {rates}. Ratios and their order are compared, figures are not.")
+    format!("Here: {machine}; {times}, {rates}. Ratios and their order are compared, absolute figures are not.")
 }
 
 fn table(of: &ReplicatedTable<'_>, scale: f64, medium: Medium, blocks: &mut Vec<Block>) {
@@ -105,9 +105,11 @@ fn table(of: &ReplicatedTable<'_>, scale: f64, medium: Medium, blocks: &mut Vec<
             None => problems.push((problem, vec![&published.title])),
         }
     }
-    blocks.extend(problems.into_iter().map(|(problem, titles)| {
-        Block::Item(format!("without figures that count: {} ({problem})", titles.join("; ")))
-    }));
+    blocks.extend(
+        problems
+            .into_iter()
+            .map(|(problem, titles)| Block::Item(format!("without valid figures: {} ({problem})", titles.join("; ")))),
+    );
     for PublishedRow { title, unlike, .. } in &run.table.rows {
         blocks.extend(unlike.iter().map(|unlike| Block::Item(format!("unlike what was published, {title}: {unlike}"))));
     }
@@ -131,15 +133,15 @@ fn patience(table: &PublishedTable, scale: f64) -> Option<String> {
     let (here, whole) = (table.client_timeout(scale)?, table.timeout?);
     let whole = if here == whole { String::new() } else { format!(" ({} where times are as published)", time(whole)) };
     Some(format!(
-        "A client gives a request up after {}{whole}. That is ours: what the published client did is not known.",
+        "A client gives up after {}{whole}. That is our choice: what the published client did is not known.",
         time(here)
     ))
 }
 
-const FAILURES: &str = "Requests without the right answer are a part of what this table shows: trials with many of them count, and \
-                        have no figures for what hangs on response times that nobody knows.";
+const FAILURES: &str = "Requests without the right answer are part of this table: trials with many of them count, and have no figures that depend on unknown response times.";
 
-const MARKS: &str = "Before ours, ? is undecided and = equivalent; ! marks figures of trials that do not count.";
+const MARKS: &str =
+    "Before our figures, ? means undecided and = equivalent; ! marks figures of trials that do not count.";
 
 fn question(study: &Study) -> String {
     let of_cases = |text: &dyn Fn(&stampede_core::Case) -> String| {
@@ -351,7 +353,7 @@ pub(crate) fn lead(view: &ReplicationView<'_>) -> String {
     let told = told.into_iter().filter(|(_, counted)| !counted.is_empty());
     let told: Vec<String> = told.map(|(what, counted)| format!("{what}: {counted}")).collect();
     if told.is_empty() {
-        "Nothing that was published can be compared here.".to_owned()
+        "No published figure can be compared here.".to_owned()
     } else {
         format!("{}.", told.join("; "))
     }
@@ -405,8 +407,7 @@ fn claims(view: &ReplicationView<'_>, blocks: &mut Vec<Block>) {
     }
     blocks.extend(found.items());
     blocks.push(Block::Paragraph(
-        "Each is one question by itself, decided by its own 95 % interval; pairs of a table are judged together."
-            .to_owned(),
+        "Each statement is decided by its own 95 % interval; pairs of a table are judged together.".to_owned(),
     ));
 }
 

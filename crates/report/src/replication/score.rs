@@ -82,7 +82,7 @@ fn schedule(table: &PublishedTable, study: &Study, trials: &[Trial]) -> Option<S
         (!rows.is_empty()).then(|| format!("{begin}: {}.", rows.join(", ")))
     };
     let kept = told(format!("The generator kept its schedule (p99 of lateness under {LATE} ms)"), kept);
-    let late = told("It began requests later than that, and was a part of the figures".to_owned(), late);
+    let late = told("It sent requests later than that, which is part of the figures".to_owned(), late);
     let told: Vec<String> = [kept, late].into_iter().flatten().collect();
     (!told.is_empty()).then(|| told.join(" "))
 }

@@ -161,8 +161,8 @@ fn studies_that_say_nothing_say_so() {
             "no trial yet",
             none,
             &[
-                "No trial has ended yet",
-                "This study is not finished: it still runs, or was interrupted. Trials so far: 0 of 12",
+                "No trial has finished yet",
+                "This study is not finished: it is running, or was interrupted. Trials so far: 0 of 12",
             ][..],
         ),
         ("interrupted", with_failures(), &["This study is not finished", "Address already in use", "--resume"]),
@@ -337,14 +337,14 @@ fn a_page_answers_what_its_study_asked() {
     let mut capacity = many(3, 1);
     capacity.study.kind = StudyKind::Capacity;
     for (sample, parts) in [
-        (why, ["Changes, each alone", "CPU quota 0.5 -&gt; 1", "Confirmed: "]),
-        (capacity, ["no rate was probed, so nothing can be said", "Closed loads", "random arrivals (Poisson)"]),
+        (why, ["Each change alone", "CPU quota 0.5 -&gt; 1", "Confirmed: "]),
+        (capacity, ["no result, since no rate was probed", "Closed loads", "random arrivals (Poisson)"]),
     ] {
         let text = page(&sample);
         let markup = markup(&text);
         for part in parts {
             assert!(markup.contains(part), "{part}");
         }
-        assert!(!markup.contains("Nothing is known") && !markup.contains("equally fast"));
+        assert!(!markup.contains("No result: no two cases") && !markup.contains("equally fast"));
     }
 }

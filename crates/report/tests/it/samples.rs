@@ -319,7 +319,7 @@ fn sampling() -> Sampling {
     Sampling { series: series.into(), cpu: Duration::from_millis(21), queries: Vec::new(), inside: None }
 }
 
-/// The same with pilots, a noise floor, a yard-stick that one block disturbed, and an interruption.
+/// The same with pilots, a noise floor, a reference server that was disturbed in one block, and an interruption.
 pub(crate) fn with_trust() -> Sample {
     let mut sample = four_runtimes();
     let steady = |after| Pilot::Steady { after: Duration::from_millis(after), watched: Duration::from_secs(9) };

@@ -195,7 +195,7 @@ fn a_study_that_was_interrupted_claims_nothing() {
     sample.trials.pop();
     let flat = in_terminal(&sample, 80).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("not finished: a against b, 2.01 times"), "{flat}");
-    assert!(flat.contains("Nothing is claimed before the study is finished: it came to block 4"), "{flat}");
+    assert!(flat.contains("No verdict before the study is finished: it reached block 4"), "{flat}");
 }
 
 #[test]
@@ -263,14 +263,14 @@ fn a_calibration_says_what_later_studies_claim() {
     let text = in_terminal(&sample, 80);
     insta::assert_snapshot!(text.trim());
     sample.trials.retain(|trial| trial.block <= 2);
-    assert!(in_terminal(&sample, 80).contains("No noise floor follows"));
+    assert!(in_terminal(&sample, 80).contains("No noise floor: that takes 3 blocks"));
 }
 
 #[test]
 fn a_study_that_measured_nothing_says_so_at_its_end() {
     let mut sample = plain(&[("a", &[1_000.0]), ("b", &[1_003.0])]);
     sample.trials.truncate(1);
-    assert!(in_terminal(&sample, 80).contains("Nothing is known: no two cases were measured in one block"));
+    assert!(in_terminal(&sample, 80).contains("No result: no two cases were measured in one block"));
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn cases_without_the_figure_that_decides_are_not_told_to_be_unmeasured() {
         trial.measurement = None;
     }
     let text = in_terminal(&sample, 80).replace('\n', " ");
-    assert!(text.contains("Nothing tells the cases apart by their requests per second"), "{text}");
+    assert!(text.contains("No result by requests per second"), "{text}");
 }
 
 /// Two cases that were loaded with two kinds of request; of the second one, `lost` rows are missing in one block.

@@ -14,7 +14,7 @@ fn conclusion(cases: &[(&str, &[f64])], slo: Option<&str>, slow: &[&str]) -> Str
     text.rsplit("\n\n").next().unwrap().trim().to_owned()
 }
 
-/// A winner of two workers where one is the default, held against the others in these blocks.
+/// A winner of two workers where one is the default, compared with the others in these blocks.
 pub(crate) fn told(
     cases: &[(&str, &[f64])],
     slo: Option<&str>,
@@ -117,7 +117,7 @@ fn settings_are_advised_that_were_shown_to_be_better_and_meet_the_slo() {
         ("have 1.996 times the requests per second of the defaults.", "Use them with: --set fpm.workers=2");
     for (name, cases, slo, slow, said, advised) in [
         ("better", &[("tuned", more), ("default", few)][..], None, &[][..], better, true),
-        ("worse", &[("tuned", few), ("default", more)], None, &[], "did not hold up in new blocks", false),
+        ("worse", &[("tuned", few), ("default", more)], None, &[], "were worse in new blocks", false),
         ("the same", &[("tuned", few), ("default", like)], None, &[], "equal within", false),
         (
             "slower, and alone in time",
@@ -140,7 +140,7 @@ fn settings_are_advised_that_were_shown_to_be_better_and_meet_the_slo() {
             &[("tuned", more), ("default", few)],
             slo,
             &["tuned", "default"],
-            "No setting that was tried meets p99<400ms",
+            "No settings that were tried meet p99<400ms",
             true,
         ),
         (
@@ -148,7 +148,7 @@ fn settings_are_advised_that_were_shown_to_be_better_and_meet_the_slo() {
             &[("tuned", more), ("default", few), ("documented", most)],
             None,
             &[],
-            "what the manual has is better",
+            "the settings of the manual are better",
             false,
         ),
         (

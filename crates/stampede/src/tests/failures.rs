@@ -230,9 +230,9 @@ fn one_runtime_that_never_serves_is_left_out_and_the_others_are_compared() {
     ] {
         let (machine, said) = compare_three(lifetime);
         assert_eq!(said.code, 5, "{name}: {said:?}");
-        assert!(said.words().contains("left out: php-cli-server: "), "{name}: {}", said.stderr);
+        assert!(said.words().contains("skipped: php-cli-server: "), "{name}: {}", said.stderr);
         let report = said.report();
-        for part in ["left out: php-cli-server, blocks 1, 2: ", reason, "8 of 10 trials"] {
+        for part in ["skipped: php-cli-server, blocks 1, 2: ", reason, "8 of 10 trials"] {
             assert!(report.contains(part), "{name}: {part}\n{report}");
         }
         let study = machine.run(&["show", "latest", "--json", "-"]).json();
@@ -347,7 +347,7 @@ fn a_case_that_cannot_run_here_is_left_out_with_its_reason_in_every_report() {
             assert!(words.join(": ").contains(reason), "{name}: {of_case}");
             assert!(said.words().contains(reason), "{name}: {}", said.stderr);
             for report in [&said.report(), &markdown] {
-                assert!(report.contains(&format!("left out: {case}: ")), "{name}: {report}");
+                assert!(report.contains(&format!("skipped: {case}: ")), "{name}: {report}");
             }
         }
     }

@@ -98,7 +98,11 @@ fn a_gate_keeps_to_its_time_and_says_where_that_is_too_short() {
     let said = gate(&slow, &["--max-time", "60s"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.words().contains("the time of 60 s is over: rounds take longer here than planned"), "{}", said.stderr);
-    assert!(said.report().contains("Undecided: the time was over after 1 round, which do not say"), "{}", said.stdout);
+    assert!(
+        said.report().contains("Undecided: the time was over after 1 round, which do not decide"),
+        "{}",
+        said.stdout
+    );
     let said = gate(&one, &["--max-time", "60s", "--warm-up", "auto", "--duration", "8s"]);
     assert_eq!(said.code, 2, "{said:?}");
     let told = "is too short: a verdict takes 3 rounds of 2 cases and their pilots, which load for 1m11s";

@@ -81,7 +81,7 @@ fn where_nothing_holds_the_best_is_named_with_what_stops_it() {
     assert_eq!(said.code, 1, "{said:?}");
     let report = said.report();
     assert!(
-        report.contains("No size of this search holds p99<200ms,errors<1%: the best, php-cli-server, 1 CPU"),
+        report.contains("No size of this search meets p99<200ms,errors<1%: the best, php-cli-server, 1 CPU"),
         "{report}"
     );
 }
@@ -93,7 +93,7 @@ fn where_the_smallest_holds_there_may_be_less() {
     let said = machine.run(&size(&app, "open:50", &["--slo", SLO]));
     assert_eq!(said.code, 0, "{said:?}");
     let report = said.report();
-    assert!(report.contains("0.25 CPU, 128Mi") && report.contains("Nothing smaller was in the search"), "{report}");
+    assert!(report.contains("0.25 CPU, 128Mi") && report.contains("The search had no smaller size"), "{report}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn less_memory_than_it_starts_with_is_no_size() {
     let app = workload("fatal");
     let said = machine.run(&size(&app, "open:50", &["--slo", SLO]));
     assert_eq!(said.code, 5, "{said:?}");
-    assert!(said.report().contains("No size that was tried served"), "{}", said.stdout);
+    assert!(said.report().contains("No size that was tried could serve"), "{}", said.stdout);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_load_beyond_the_generator_says_nothing_of_a_size() {
     let app = workload("fatal");
     let said = machine.run(&size(&app, "open:120", &["--slo", SLO]));
     assert_eq!(said.code, 4, "{said:?}");
-    assert!(said.report().contains("No trial says anything of a size"), "{}", said.stdout);
+    assert!(said.report().contains("No size has a valid trial"), "{}", said.stdout);
 }
 
 #[test]

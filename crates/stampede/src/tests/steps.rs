@@ -54,7 +54,7 @@ fn what_records_point_to_is_changed_first_kept_and_compared_with_the_first() {
     assert!(found["steps"].as_array().unwrap().iter().skip(2).all(|step| step["kept"] == false), "{found}");
     let verdicts = found["held"]["verdicts"].as_array().unwrap();
     assert_eq!(verdicts.len(), 1, "{found}");
-    assert!(found["conclusion"].as_str().unwrap().contains("beside first the last has"), "{found}");
+    assert!(found["conclusion"].as_str().unwrap().contains("beside first, the last has"), "{found}");
 
     let before = machine.launches();
     let again = climb(&machine, &["--resume"]);

@@ -32,14 +32,14 @@ fn settings_are_searched_compared_with_the_defaults_and_written() {
     let found = said.json();
     assert_eq!(found["schema"], "stampede/tune/v1");
     assert_eq!(found["slo_missed"][0]["term"], "p50<20us", "{found}");
-    assert!(found["conclusion"].as_str().unwrap().contains("No setting that was tried meets p50<20us"), "{found}");
+    assert!(found["conclusion"].as_str().unwrap().contains("No settings that were tried meet p50<20us"), "{found}");
     assert!(found["tried"].as_array().unwrap().len() >= 2, "{found}");
     assert_eq!(found["winner"]["PHP_CLI_SERVER_WORKERS"], "4", "{found}");
     let shares: Vec<f64> =
         found["held"].as_array().unwrap().iter().map(|held| held["load_share"].as_f64().unwrap()).collect();
     assert_eq!(shares, [1.0, 0.5, 1.2], "{found}");
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("No setting that was tried meets p50") && page.contains("</html>"), "{page}");
+    assert!(page.contains("No settings that were tried meet p50") && page.contains("</html>"), "{page}");
     let trials = 3 * (2 * shares.len() + usize::from(found["documented"].is_string()));
     let rows = fs::read_to_string(rows).unwrap();
     assert!(rows.lines().count() > trials, "{rows}");

@@ -3,13 +3,14 @@
 use minijinja::context;
 use minijinja::value::Serde;
 use serde::Serialize;
-use stampede_analysis::{Change, METRICS, Metric, between_studies, metric};
+use stampede_analysis::{Better, Change, METRICS, Metric, between_studies, metric};
 use stampede_core::{CaseId, Estimate, shell_line};
 
 use super::{WORDS, document, study_link, time};
 use crate::StudyView;
 use crate::columns::titled;
 use crate::html::configuration::{self, Group};
+use crate::html::picture::Picture;
 use crate::html::study::{StudyPage, Table};
 use crate::quantity::{in_tables, percent, ratio};
 
@@ -32,6 +33,8 @@ struct Side {
     id: String,
     href: String,
     lead: String,
+    machine: String,
+    started: String,
 }
 
 /// A case that both have.
@@ -47,7 +50,9 @@ pub fn comparison(a: &StudyView<'_>, b: &StudyView<'_>) -> String {
     let side = |view: &StudyView<'_>| Side {
         id: view.study.id.to_string(),
         href: study_link(view.study.id.as_str()),
-        lead: StudyPage::of(view, &WORDS).lead,
+        lead: StudyPage::lead_of(view, &WORDS),
+        machine: format!("{} CPUs, {}", view.study.machine.cpus, view.study.machine.cpu_model),
+        started: format!("{} UTC", time(view.study.started_at)),
     };
     let cases =
         |view: &StudyView<'_>| -> Vec<CaseId> { view.analysis.cases.iter().map(|case| case.case.clone()).collect() };
@@ -77,12 +82,54 @@ pub fn comparison(a: &StudyView<'_>, b: &StudyView<'_>) -> String {
         context! {
             sides => Serde([side(a), side(b)]),
             facts => Serde(facts(a, b)),
+            answers => Serde(pairs.iter().map(|pair| answer(a, b, pair)).collect::<Vec<_>>()),
+            picture => Serde(picture(a, b, &pairs)),
             shared => Serde(shared),
             only_a => if is_alone { Vec::new() } else { only(&of_a, &of_b) },
             only_b => if is_alone { Vec::new() } else { only(&of_b, &of_a) },
             gate => shell_line(&gate),
         },
     )
+}
+
+/// What became of a case, in a sentence: `nginx-fpm: B has 0.855 times the requests per second of A (0.812 to 0.901): worse.`
+fn answer(a: &StudyView<'_>, b: &StudyView<'_>, (of_a, of_b): &(CaseId, CaseId)) -> String {
+    let metric = a.analysis.primary;
+    let name = if of_a == of_b { of_a.to_string() } else { format!("{of_b} (B) / {of_a} (A)") };
+    if metric.key != b.analysis.primary.key {
+        return format!("{name}: {}", WORDS.of("other_metric"));
+    }
+    let mean = |view: &StudyView<'_>, case: &CaseId| Some(view.analysis.case(case)?.summary.get(metric.key)?.value);
+    let ratio_of =
+        |told: &str, how_sure: &str| format!("{name}: B has {told} times the {} of A{how_sure}.", metric.title);
+    match (change(a, b, of_a, metric), mean(a, of_a).zip(mean(b, of_b))) {
+        (Some(Change { ratio: told, .. }), _) => match told.low.zip(told.high) {
+            Some((low, high)) => {
+                let what = match (metric.better, low > 1.0, high < 1.0) {
+                    (_, false, false) => ": no difference is shown",
+                    (Better::Higher, true, _) | (Better::Lower, _, true) => ": better",
+                    (Better::Higher, _, true) | (Better::Lower, true, _) => ": worse",
+                    (Better::Neither, _, _) => "",
+                };
+                ratio_of(&ratio(told.value), &format!(" ({} to {}){what}", ratio(low), ratio(high)))
+            }
+            None => ratio_of(&ratio(told.value), &WORDS.of("few_trials")),
+        },
+        (None, Some((in_a, in_b))) if in_a > 0.0 => ratio_of(&ratio(in_b / in_a), &WORDS.of("no_interval")),
+        _ => format!("{name}: {}", WORDS.of("no_figure")),
+    }
+}
+
+/// The metric that decides, of both sides of each case they share, on one axis.
+fn picture(a: &StudyView<'_>, b: &StudyView<'_>, pairs: &[(CaseId, CaseId)]) -> Option<Picture> {
+    /// Two rows a case.
+    const MOST: usize = 8;
+    let metric = a.analysis.primary;
+    let estimate = |view: &StudyView<'_>, case: &CaseId| view.analysis.case(case)?.summary.get(metric.key).copied();
+    let rows = pairs.iter().flat_map(|(of_a, of_b)| {
+        [(format!("{of_a}, A"), estimate(a, of_a)), (format!("{of_b}, B"), estimate(b, of_b))]
+    });
+    Picture::of_rows(metric, &rows.collect::<Vec<_>>(), MOST)
 }
 
 fn figures(a: &StudyView<'_>, b: &StudyView<'_>, (of_a, of_b): &(CaseId, CaseId)) -> Table {

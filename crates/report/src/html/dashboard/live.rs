@@ -1,8 +1,10 @@
-//! The part of a study's page that is made anew while the study is measured: what there is of each case so far.
+//! The part of a study's page that is updated while the study is measured: what is stored of each case so far.
 
 use minijinja::context;
 use minijinja::value::Serde;
-use stampede_core::{CaseId, Outcome, Rounds, StudyKind};
+use serde::Serialize;
+use stampede_analysis::planned;
+use stampede_core::{CaseId, Outcome, Rounds, StudyKind, Trial};
 
 use super::comparison::with_interval;
 use super::{WORDS, link};
@@ -10,9 +12,23 @@ use crate::StudyView;
 use crate::columns::titled;
 use crate::html::render;
 use crate::html::study::Table;
+use crate::quantity::{approximately, in_tables};
 
 /// Where a page hears of what is stored of a study (`id`).
 pub const EVENTS: &str = "/events";
+
+/// So many of the newest trials are listed.
+const NEWEST: usize = 8;
+
+/// A trial in the list of the newest.
+#[derive(Serialize)]
+struct Newest {
+    round: u32,
+    case: String,
+    /// Its figure, or that it does not count.
+    told: String,
+    trouble: bool,
+}
 
 /// The part, without its frame.
 pub fn live(view: &StudyView<'_>) -> String {
@@ -21,7 +37,11 @@ pub fn live(view: &StudyView<'_>) -> String {
         context! {
             texts => Serde(&WORDS.0),
             status => status(view),
-            chart => Serde(crate::dots::chart(view, view.analysis.primary)),
+            stored => view.trials.len(),
+            planned => total(view),
+            chart => Serde(crate::dots::followed(view)),
+            metric => titled(view.analysis.primary),
+            newest => Serde(view.trials.iter().rev().take(NEWEST).map(|trial| newest(view, trial)).collect::<Vec<_>>()),
             rows => Serde(rows(view)),
         },
     )
@@ -32,22 +52,50 @@ pub(in crate::html) fn events(view: &StudyView<'_>) -> String {
     link(EVENTS, &[("id", view.study.id.as_str())])
 }
 
-/// `7 of 24 trials are stored, the last of round 4: nginx-fpm at 2026-07-13 10:32:07 UTC`.
+/// How many trials the study will have; none of a search, and where the verdicts decide when it ends.
+fn total(view: &StudyView<'_>) -> Option<usize> {
+    let is_search = matches!(view.study.kind, StudyKind::Tune | StudyKind::Capacity);
+    planned(view.study, view.trials).filter(|_| !is_search)
+}
+
+/// `7 of 24 trials are stored, about 3 minutes are left. The last one: nginx-fpm in round 4 at 2026-07-13 10:32:07 UTC.`
 fn status(view: &StudyView<'_>) -> String {
     let Some(last) = view.trials.last() else { return WORDS.of("live_nothing") };
-    // Of a search nobody knows how many it will have.
-    let is_search = matches!(view.study.kind, StudyKind::Tune | StudyKind::Capacity);
-    let of = match view.study.rounds {
-        Rounds::Fixed(rounds) if !is_search => format!(" of {}", rounds as usize * view.study.cases.len()),
-        Rounds::Fixed(_) | Rounds::Auto { .. } => String::new(),
+    let stored = view.trials.len();
+    let total = total(view);
+    let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
+    let left = match (total, view.analysis.block_time, view.study.rounds) {
+        (Some(total), Some(block), _) if total > stored => {
+            let left = block.mul_f64((total - stored) as f64 / view.study.cases.len().max(1) as f64);
+            format!(", about {} are left", approximately(left))
+        }
+        (None, _, Rounds::Auto { max_time }) => {
+            format!("; it ends when its verdicts are clear, after {} at the latest", approximately(max_time))
+        }
+        _ => String::new(),
     };
     format!(
-        "{}{of} trials are stored, the last of round {}: {} at {} UTC",
-        view.trials.len(),
-        last.block,
+        "{stored}{of} trials are stored{left}. The last one: {} in round {} at {} UTC.",
         last.case,
+        last.block,
         last.started_at.strftime("%Y-%m-%d %H:%M:%S")
     )
+}
+
+fn newest(view: &StudyView<'_>, trial: &Trial) -> Newest {
+    let metric = view.analysis.primary;
+    let told = match &trial.outcome {
+        Outcome::Measured => {
+            (metric.reader)(trial).map_or_else(|| "n/a".to_owned(), |value| in_tables(metric.unit, value))
+        }
+        Outcome::Invalid(reason) => format!("invalid: {}", first_line(reason)),
+        Outcome::Failed(reason) => format!("failed: {}", first_line(reason)),
+    };
+    Newest { round: trial.block, case: trial.case.to_string(), told, trouble: trial.outcome != Outcome::Measured }
+}
+
+fn first_line(reason: &str) -> &str {
+    reason.lines().next().unwrap_or_default()
 }
 
 /// The best case first.
