@@ -133,7 +133,7 @@ impl Syntax {
             let _ = writeln!(text, "\n{}", wrap("", &not_done, 0, 80).join("\n"));
         }
         let _ = writeln!(text, "\nExample:\n  stampede {tool} {example}\n");
-        let _ = writeln!(text, "Exit codes: {}", wrap("", exit_codes, 12, 80).join("\n").trim_start());
+        let _ = writeln!(text, "{}", wrap("", &format!("Exit codes: {exit_codes}"), 0, 80).join("\n"));
         text
     }
 }
