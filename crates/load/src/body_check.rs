@@ -8,6 +8,7 @@ use stampede_wire::response::{Head, Visitor};
 use stampede_seam::WrongAnswer;
 
 use crate::protocol_notes::{ProtocolNotes, Rule};
+use crate::redirect::Redirection;
 
 /// The most wrong answers that are kept.
 const WRONG_ANSWERS: usize = 3;
@@ -75,6 +76,8 @@ pub(crate) struct Comparison {
     evidence: Option<usize>,
     /// The first bytes of the body, where only its end tells whether it is wrong.
     first: Vec<u8>,
+    /// What it says of another place, where redirects are followed.
+    pub(crate) redirection: Option<Box<Redirection>>,
 }
 
 /// What an answer is held against.
@@ -162,7 +165,11 @@ impl Visitor for Comparing<'_> {
 
     fn head(&mut self, head: &Head<'_>) {
         self.evidence.notes.head(head);
-        let Comparison { judgement, length, evidence, first } = &mut *self.comparison;
+        let Comparison { judgement, length, evidence, first, redirection } = &mut *self.comparison;
+        if redirection.as_mut().is_some_and(|redirection| redirection.look(head)) {
+            *evidence = None;
+            return;
+        }
         let is_right = match &mut self.expected {
             Expected::Check(check) => {
                 let is_right = check.begin(judgement, head.status);
@@ -179,7 +186,10 @@ impl Visitor for Comparing<'_> {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        let Comparison { judgement, length, evidence, first } = &mut *self.comparison;
+        let Comparison { judgement, length, evidence, first, redirection } = &mut *self.comparison;
+        if redirection.as_ref().is_some_and(|redirection| redirection.is_one()) {
+            return;
+        }
         if self.concludes_late && self.evidence.has_room() {
             let room = WRONG_BYTES.saturating_sub(first.len());
             // A user of a scenario takes this memory once.

@@ -25,6 +25,7 @@ use crate::pipeline;
 use crate::prepared_exchange::{PreparedExchange, is_head};
 use crate::protocol_notes::Rule;
 use crate::recorder::Recorder;
+use crate::redirect::Hop;
 use crate::timeline::{Phase, Timeline};
 use crate::tls::{Security, Tls, TlsFault};
 use crate::user::User;
@@ -50,6 +51,8 @@ pub(crate) struct Connection {
     pub(crate) away: usize,
     /// The number of the target that it goes to when it is opened.
     pub(crate) target: usize,
+    /// Where it goes in place of its target, for as long as a redirect leads there.
+    pub(crate) detour: Option<usize>,
     /// Its target has changed: it is closed once it has no request under way.
     retired: bool,
     speaks: Speaks,
@@ -176,6 +179,7 @@ impl Connection {
             closed_between: false,
             away: 0,
             target,
+            detour: None,
             retired: false,
             speaks: if is_http2 { Speaks::Http2(None) } else { Speaks::Http1(Http1::default()) },
             tls: None,
@@ -417,6 +421,29 @@ impl Connection {
             Speaks::Http2(None) => Ok(Requested::NotNow),
             Speaks::Http2(Some(http2)) => {
                 let begun = http2.request(key, exchange, &mut self.out)?;
+                Ok(if begun { Requested::Queued } else { Requested::NotNow })
+            }
+        }
+    }
+
+    /// Sends the next request of a chain of redirects for the user in this place.
+    pub(crate) fn request_hop(
+        &mut self,
+        key: usize,
+        exchange: &PreparedExchange,
+        hop: &Hop,
+    ) -> Result<Requested, Fault> {
+        match &mut self.speaks {
+            Speaks::Http1(http1) => {
+                self.out.extend_from_slice(&hop.bytes);
+                http1.expect_answers(hop.is_head, 1, false);
+                // Nothing of the prepared request is to follow.
+                self.written = exchange.request.len();
+                Ok(Requested::Queued)
+            }
+            Speaks::Http2(None) => Ok(Requested::NotNow),
+            Speaks::Http2(Some(http2)) => {
+                let begun = http2.request_hop(key, hop, &mut self.out)?;
                 Ok(if begun { Requested::Queued } else { Requested::NotNow })
             }
         }

@@ -15,6 +15,7 @@ use crate::engine::ThreadProgress;
 use crate::io::Io;
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
+use crate::redirect::Redirects;
 use crate::slicer::Slicer;
 use crate::socket::Target;
 use crate::targets::{self, Targets};
@@ -24,6 +25,9 @@ use crate::user::User;
 
 /// A sleeping thread may run this long after its timer, so the last part of the way to a due time is spun.
 pub(crate) const SPIN: Duration = Duration::from_micros(50);
+
+/// Decrypted bytes that are read at once: a record of TLS (RFC 8446, section 5.1).
+pub(crate) const PLAIN: usize = 16 << 10;
 
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +52,8 @@ pub(crate) struct Driver<I> {
     pub(crate) crowds: Vec<Crowd>,
     /// Who writes requests and takes answers, if anybody does.
     pub(crate) authored: Option<Authored>,
+    /// What redirects are followed with, if they are.
+    pub(crate) redirects: Option<Box<Redirects>>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) keep_alive: bool,
     pub(crate) recorder: Recorder,
@@ -100,6 +106,7 @@ impl<I: Io> Driver<I> {
             exchanges,
             crowds,
             authored,
+            redirects,
             recorder,
             timeline,
             security,
@@ -115,7 +122,13 @@ impl<I: Io> Driver<I> {
         let first = number * *sharers;
         let users = users.get_mut(first..first + *sharers);
         if let (Some(connection), Some(users)) = (connections.get_mut(number), users) {
-            let security = security.as_ref();
+            let security = match connection.detour {
+                None => security.as_ref(),
+                Some(detour) => redirects.as_ref().and_then(|redirects| redirects.security(detour)),
+            };
+            if security.is_some() && plain.is_empty() {
+                *plain = vec![0; PLAIN].into_boxed_slice();
+            }
             let authored = authored.as_mut();
             let mut reception =
                 Reception { users, exchanges, crowds, recorder, timeline, security, authored, plain, notices, now };
@@ -143,7 +156,10 @@ impl<I: Io> Driver<I> {
 
     /// A socket to the target of this connection.
     pub(crate) fn open(&mut self, number: usize) -> Result<OwnedFd, Errno> {
-        let target = self.connections.get(number).and_then(|connection| self.targets.get(connection.target));
+        let target = self.connections.get(number).and_then(|connection| match connection.detour {
+            None => self.targets.get(connection.target),
+            Some(detour) => self.redirects.as_ref()?.target(detour),
+        });
         let socket = target.map_or(Err(Errno::INVAL), |target| target.open(self.opened));
         self.opened = self.opened.wrapping_add(1);
         socket

@@ -26,6 +26,7 @@ use crate::in_turn::in_turn;
 use crate::io::Io;
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
+use crate::redirect::{RedirectRules, Redirects};
 use crate::sampler::{self, SampleReader, ThreadSamples};
 use crate::slicer::{self, Gathering};
 use crate::socket::Target;
@@ -58,7 +59,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
 ///
 /// As [`start`]; and when turns are not in order, or it is not a load that can rest.
 pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> Result<RunningLoad, StartError> {
-    launch(spec, begins, turns, None, Vec::new())
+    launch(spec, begins, turns, Extent::default())
 }
 
 /// Starts a load as [`start`] does, and gives each of its requests to the reader.
@@ -68,8 +69,28 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
 /// As [`start`].
 pub fn start_sampled(spec: LoadSpec) -> Result<(RunningLoad, SampleReader), StartError> {
     let mut sampled = Vec::new();
-    let running = launch(spec, None, &[], Some(&mut sampled), Vec::new())?;
+    let running = launch(spec, None, &[], Extent { sampled: Some(&mut sampled), ..Extent::default() })?;
     Ok((running, SampleReader::new(sampled)))
+}
+
+/// Starts a load as [`start`] does, or as [`start_sampled`] does, that follows redirects: the answers of a chain are one answer to
+/// its first request.
+///
+/// # Errors
+///
+/// As [`start`]; and when there is a scenario, whose steps say themselves what is sent next.
+pub fn start_following(
+    spec: LoadSpec,
+    rules: RedirectRules,
+    sampled: bool,
+) -> Result<(RunningLoad, Option<SampleReader>), StartError> {
+    if spec.scenario.is_some() {
+        return Err(StartError::Redirects);
+    }
+    let mut ends = Vec::new();
+    let extent = Extent { sampled: sampled.then_some(&mut ends), redirects: Some(rules), ..Extent::default() };
+    let running = launch(spec, None, &[], extent)?;
+    Ok((running, sampled.then(|| SampleReader::new(ends))))
 }
 
 /// Starts a load over HTTP/1.1 whose threads send what each of these says, in place of the spec's targets and exchanges: of those
@@ -84,18 +105,27 @@ pub fn start_authored(spec: LoadSpec, threads: Vec<AuthoredThread>) -> Result<Ru
     if !has_all || spec.scenario.is_some() || spec.protocol != Protocol::Http11 {
         return Err(StartError::Authors);
     }
-    launch(spec, None, &[], None, threads)
+    launch(spec, None, &[], Extent { authored: threads, ..Extent::default() })
 }
 
-/// Starts a load. Where its requests are to be kept, each thread has an end among `sampled`; with threads that have authors, there is one
-/// for each.
+/// What few loads have.
+#[derive(Default)]
+struct Extent<'a> {
+    /// Where requests are to be kept: has an end for each thread.
+    sampled: Option<&'a mut Vec<ThreadSamples>>,
+    /// Threads that have authors: there is one for each.
+    authored: Vec<AuthoredThread>,
+    /// How redirects are followed, if they are.
+    redirects: Option<RedirectRules>,
+}
+
 fn launch(
     spec: LoadSpec,
     begins: Option<Instant>,
     turns: &[TurnSpan],
-    mut sampled: Option<&mut Vec<ThreadSamples>>,
-    authored: Vec<AuthoredThread>,
+    extent: Extent<'_>,
 ) -> Result<RunningLoad, StartError> {
+    let Extent { mut sampled, authored, redirects } = extent;
     if !turns.is_empty() && !can_rest(&spec, turns) {
         return Err(StartError::Turns);
     }
@@ -123,8 +153,10 @@ fn launch(
     } = spec;
     let targets = Arc::new(Targets::new(prepare(&targets, source)?));
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let security = tls.map(|tls| Security::new(&tls, protocol)).transpose()?;
+    let security = tls.as_ref().map(|tls| Security::new(tls, protocol)).transpose()?;
     let keep_alive = keep_alive || matches!(protocol, Protocol::Http2 { .. });
+    let sent = (host.as_str(), protocol, keep_alive);
+    let redirects = redirects.map(|rules| Redirects::new(rules, &exchanges, sent, tls.as_ref(), source));
     let terms =
         Arc::new(CrowdTerms { requests, warm_up, duration, seed, shard, scenario, host: host.clone(), keep_alive });
     let (mut names, mut prepared, mut crowds) = (Vec::new(), Vec::new(), Vec::new());
@@ -213,6 +245,7 @@ fn launch(
             of_author = author.map(|author| Authored::new(author, reads, connections));
         }
         let security = security.clone();
+        let redirects = redirects.as_ref().map(|redirects| Box::new(redirects.for_thread()));
         let of_thread = Arc::clone(&progress);
         let of_loop = Arc::clone(&call);
         let assign = move |timelines: Arc<[Timeline]>| Assignment {
@@ -230,6 +263,7 @@ fn launch(
             call: of_loop,
             first_connection,
             authored: of_author,
+            redirects,
         };
         first_connection += connections;
         let (go, start) = mpsc::channel();
@@ -504,6 +538,9 @@ pub enum StartError {
         "start the load with authors: it must be over HTTP/1.1, without a scenario, with a connection for each thread"
     )]
     Authors,
+    /// Redirects are to be followed, and a scenario says what is sent next.
+    #[error("start the load: the steps of a scenario follow redirects where they say so")]
+    Redirects,
     /// There is nothing to send with.
     #[error("start the load: it has no processor or no connection")]
     NoThread,

@@ -7,6 +7,7 @@ use stampede_wire::h2::{Refused, SessionError, StreamFault};
 use stampede_wire::response::DecodeError;
 use thiserror::Error;
 
+use crate::redirect::RedirectFault;
 use crate::tls::TlsFault;
 
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub(crate) enum Fault {
     Unwritable(RenderFault),
     #[error("no complete answer came in time")]
     TimedOut,
+    #[error("follow the redirect: {0}")]
+    Redirect(RedirectFault),
 }
 
 impl Fault {
@@ -61,6 +64,7 @@ impl Fault {
             Self::Wrong(_) => ErrorClass::WrongBody,
             Self::Unwritable(_) => ErrorClass::Unwritable,
             Self::TimedOut => ErrorClass::TimedOut,
+            Self::Redirect(_) => ErrorClass::Io,
         }
     }
 

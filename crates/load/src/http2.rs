@@ -9,6 +9,7 @@ use stampede_wire::response::{Head, Visitor};
 use crate::connection::{Notice, Reception};
 use crate::fault::Fault;
 use crate::prepared_exchange::PreparedExchange;
+use crate::redirect::Hop;
 
 #[derive(Debug)]
 pub(crate) struct Http2 {
@@ -32,6 +33,12 @@ impl Http2 {
     ) -> Result<bool, Fault> {
         let Some(head) = &exchange.http2 else { return Ok(false) };
         self.begin(key, head, &exchange.content, out)
+    }
+
+    /// Begins the next request of a chain of redirects, as [`Http2::request`] does.
+    pub(crate) fn request_hop(&mut self, key: usize, hop: &Hop, out: &mut Vec<u8>) -> Result<bool, Fault> {
+        let Some(head) = &hop.http2 else { return Ok(false) };
+        self.begin(key, head, hop.content(), out)
     }
 
     /// Begins the present request of a journey, as [`Http2::request`] does. It takes memory for its head and its body.

@@ -73,6 +73,11 @@
 //! [`start_sampled`] keeps each request for a reader, in memory that is there before the start. The loop neither allocates nor waits
 //! for that: what the reader does not fetch in time is lost, and counted.
 //!
+//! # Redirects
+//!
+//! A redirect is an answer like any other, unless the load [follows](start_following) them: then a chain of requests is one
+//! request, whose latencies end with the last answer. A connection goes to another place for as long as its chain is there.
+//!
 //! # Connections that end
 //!
 //! A server may close a connection between two answers, with or without `Connection: close`. When that is found out
@@ -107,6 +112,7 @@ mod prepared_exchange;
 mod protocol_notes;
 mod ramp;
 mod recorder;
+mod redirect;
 mod sampler;
 mod slicer;
 mod socket;
@@ -120,12 +126,14 @@ mod worker;
 
 pub use backend::try_out;
 pub use calibration::{Calibration, calibrate};
-pub use engine::{RunningLoad, StartError, start, start_at, start_authored, start_sampled};
+pub use engine::{RunningLoad, StartError, start, start_at, start_authored, start_following, start_sampled};
 pub use near_target::{TargetError, find_addresses, find_target, speaks_fastcgi};
+pub use redirect::RedirectRules;
 pub use sampler::SampleReader;
 pub use stampede_seam::{
     Author, AuthoredThread, Backend, BodyCheck, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule,
     KeptAnswer, LittlesLaw, LoadExchange, LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation,
     Scenario, Shard, Slice, Statuses, StepResult, TlsClient, TlsIdentity, TlsSpec, TlsVersion, Trust, WrongAnswer,
 };
+pub use stampede_wire::location::Location;
 pub use tls::TlsError;

@@ -28,6 +28,7 @@ use crate::fault::Fault;
 use crate::io::Io;
 use crate::pacer::Pacer;
 use crate::recorder::{Answered, Recorder};
+use crate::redirect::Hop;
 use crate::sampler::EndedRequest;
 use crate::timeline::Phase;
 
@@ -74,6 +75,8 @@ pub(crate) struct User {
     /// Whether a timer will look at the age of its request.
     deadline_set: bool,
     pub(crate) comparison: Comparison,
+    /// The request that a redirect has led to, in place of the exchange's.
+    hop: Option<Box<Hop>>,
     /// How often its request was sent again since the server had not taken it.
     repeats: u32,
     /// Failures since the last complete answer.
@@ -125,6 +128,7 @@ impl User {
             wakes_at: None,
             deadline_set: false,
             comparison: Comparison::default(),
+            hop: None,
             repeats: 0,
             failures: 0,
         }
@@ -414,17 +418,24 @@ impl User {
 
     /// Sends the request.
     fn transmit<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
-        let Driver { connections, io, exchanges, crowds, authored, recorder, .. } = driver;
+        let Driver { connections, io, exchanges, crowds, authored, redirects, recorder, .. } = driver;
         let (Some(connection), Some(exchange)) = (connections.get_mut(self.connection), exchanges.get(self.exchange))
         else {
             return;
         };
-        self.sent_at = now;
+        // A chain of redirects was sent with its first request.
+        if self.hop.is_none() {
+            self.sent_at = now;
+        }
+        if let (Some(redirects), Some(redirection)) = (redirects, &mut self.comparison.redirection) {
+            redirection.keeps_body = redirects.keeps_body(self.exchange, self.hop.as_deref());
+        }
         self.first_byte_at = now;
         self.comparison.begin();
         let script = crowds.get(self.crowd).and_then(|crowd| crowd.script.as_ref());
-        let requested = match (&mut self.journey, script) {
-            (Some(journey), Some(script)) if exchange.is_rendered => {
+        let requested = match (&self.hop, &mut self.journey, script) {
+            (Some(hop), ..) => connection.request_hop(self.key, exchange, hop),
+            (None, Some(journey), Some(script)) if exchange.is_rendered => {
                 connection.request_of(self.key, exchange, journey, script)
             }
             _ if exchange.authorship.writes => Ok(authored
@@ -446,7 +457,9 @@ impl User {
             Ok(Requested::Queued) => {
                 self.state = State::Exchanging;
                 // It is sent with this event. An author took its time to write it.
-                self.sent_at = if I::DEFERS || exchange.authorship.writes { Instant::now() } else { now };
+                if self.hop.is_none() {
+                    self.sent_at = if I::DEFERS || exchange.authorship.writes { Instant::now() } else { now };
+                }
                 self.was_late(recorder, self.sent_at);
                 driver.unflushed.push(self.connection);
             }
@@ -489,8 +502,56 @@ impl User {
         }
     }
 
+    /// An answer that says where its request is to be sent again is part of the answer.
+    #[cold]
+    fn follow<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        let Driver { connections, exchanges, redirects, keep_alive, .. } = driver;
+        let (Some(connection), Some(exchange), Some(redirects), Some(redirection)) = (
+            connections.get_mut(self.connection),
+            exchanges.get(self.exchange),
+            redirects,
+            &mut self.comparison.redirection,
+        ) else {
+            return;
+        };
+        let status = redirection.status();
+        match redirects.follow(self.exchange, self.hop.take(), status, redirection.take()) {
+            Err(fault) => self.fail(driver, Fault::Redirect(fault)),
+            Ok(hop) => {
+                let detour = hop.detour;
+                let stays = connection.is_kept(exchange) && *keep_alive && connection.detour == detour;
+                self.hop = Some(hop);
+                if !stays {
+                    driver.close(self.connection);
+                }
+                if let Some(connection) = driver.connections.get_mut(self.connection) {
+                    connection.detour = detour;
+                }
+                if stays {
+                    self.state = State::Waiting;
+                    self.transmit(driver, now);
+                } else {
+                    self.go_anew(driver);
+                }
+            }
+        }
+    }
+
+    /// The chain of redirects is at its end: its connection goes to its own target again.
+    fn end_chain<I: Io>(&mut self, driver: &mut Driver<I>) {
+        if self.hop.take().is_some()
+            && let Some(connection) = driver.connections.get_mut(self.connection)
+            && connection.detour.take().is_some()
+        {
+            connection.close(&mut driver.io);
+        }
+    }
+
     /// Records a complete answer, and goes on with the next request.
     fn answered<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        if self.comparison.redirection.as_ref().is_some_and(|redirection| redirection.is_one()) {
+            return self.follow(driver, now);
+        }
         let Driver { connections, exchanges, crowds, recorder, progress, keep_alive, .. } = driver;
         let (Some(connection), Some(exchange), Some(crowd)) =
             (connections.get_mut(self.connection), exchanges.get(self.exchange), crowds.get_mut(self.crowd))
@@ -523,6 +584,7 @@ impl User {
             recorder.not_kept(self.phase);
             driver.close(self.connection);
         }
+        self.end_chain(driver);
         driver.ended(self.begun_at, now);
         self.failures = 0;
         self.free_at = driver.woke_at;
@@ -575,6 +637,7 @@ impl User {
         if !matches!(fault, Fault::Unwritable(_)) {
             driver.abandon(self.connection, self.key);
         }
+        self.end_chain(driver);
         self.wakes_at = None;
         let pause =
             SHORTEST_PAUSE.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX)).min(LONGEST_PAUSE);
@@ -587,6 +650,9 @@ impl User {
 
     /// How far the request was that ends now with a fault; nothing where no connection broke it off.
     fn break_point<I: Io>(&self, driver: &Driver<I>, fault: Fault) -> Option<BreakPoint> {
+        if matches!(fault, Fault::Redirect(_)) {
+            return None;
+        }
         match fault.class() {
             ErrorClass::Malformed
             | ErrorClass::WrongStatus

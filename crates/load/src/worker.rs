@@ -13,11 +13,12 @@ use crate::authored::Authored;
 use crate::connection::{Connection, Stage};
 use crate::crowd::Crowd;
 use crate::crowd_plan::CrowdShare;
-use crate::driver::{Driver, SPIN, TIMERS_A_USER};
+use crate::driver::{Driver, PLAIN, SPIN, TIMERS_A_USER};
 use crate::engine::{ABORT, ThreadProgress};
 use crate::io::{Io, Woken};
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
+use crate::redirect::Redirects;
 use crate::targets::{self, Targets};
 use crate::timeline::{Phase, Timeline};
 use crate::tls::Security;
@@ -25,9 +26,6 @@ use crate::user::User;
 
 /// Requests of an open load that are begun before events are looked at again.
 const BATCH: usize = 64;
-
-/// Decrypted bytes that are read at once: a record of TLS (RFC 8446, section 5.1).
-const PLAIN: usize = 16 << 10;
 
 /// What a thread is given to begin with.
 pub(crate) struct Assignment {
@@ -50,6 +48,8 @@ pub(crate) struct Assignment {
     pub(crate) first_connection: usize,
     /// Who writes its requests or takes its answers, if anybody does.
     pub(crate) authored: Option<Authored>,
+    /// What redirects are followed with, if they are.
+    pub(crate) redirects: Option<Box<Redirects>>,
 }
 
 /// Drives the load until it is over, and returns what was seen.
@@ -69,6 +69,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         progress,
         first_connection,
         authored,
+        redirects,
     } = assignment;
     let start = Instant::now();
     let mut later = timelines.iter();
@@ -92,6 +93,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
             let script = crowd.script.as_ref();
             let begins = (place, crowd.exchange_at(place));
             let mut user = User::new(token, sharers, (crowds.len(), script), begins, start);
+            user.comparison.redirection = redirects.as_ref().map(|_| Box::default());
             if script.is_none() {
                 exchanges.iter().for_each(|exchange| user.comparison.reserve(&exchange.check));
             }
@@ -112,6 +114,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         exchanges,
         crowds,
         authored,
+        redirects,
         timeout,
         keep_alive,
         in_flight: 0,

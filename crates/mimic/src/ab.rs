@@ -38,7 +38,7 @@ pub(crate) static SYNTAX: Syntax = Syntax {
         switch(&["S"], "No median and standard deviation"),
         switch(&["q"], "No progress on stderr"),
         switch(&["l"], "Lengths of answers may differ"),
-        switch(&["r"], "Go on after failures, as is always done here"),
+        switch(&["r"], "Exit with 0 after failures; the load always continues here"),
         switch(&["allow-remote"], "Allow a target that is neither this machine nor in a private network"),
         switch(&[HELP, "h"], "This help"),
         valued(&["g"], "FILE", "Write each request for gnuplot; starttime is in UTC"),
@@ -58,6 +58,7 @@ pub(crate) static SYNTAX: Syntax = Syntax {
         refused(&["b"], Some("BYTES"), "the kernel sizes the buffers (sysctl net.ipv4.tcp_rmem)"),
     ],
     example: "-n 1000 -c 50 -k http://127.0.0.1:8080/",
+    exit_codes: "0 done, whatever the answers; 22 or 1 a mistake; without -r 111, 104 or another number of the kernel's where connections failed; 119 after a time-out; 50 the host is unknown; 1 interrupted. They are ab's.",
 };
 
 /// What the layout prints.
@@ -77,6 +78,8 @@ pub(crate) struct Ab {
     /// Whether requests have a body.
     posts: bool,
     lengths_may_differ: bool,
+    /// Whether failures do not end it.
+    goes_on: bool,
     percentiles: bool,
     spread: bool,
     /// The name that TLS sends, where it does.
@@ -117,11 +120,8 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         return Err(Mistakes(typed.mistakes));
     };
     if url.encrypted && proxy.is_some() {
-        typed.mistake(
-            format!("-X {}", typed.last("X").unwrap_or_default()),
-            "is for http:// alone here",
-            "give an http:// URL",
-        );
+        let place = format!("-X {} for https://", typed.last("X").unwrap_or_default());
+        typed.refuse(place, "send to an http:// URL through it");
     }
     let load = Load::Closed { connections: clients };
     let layout = Ab {
@@ -132,6 +132,7 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         keep_alive,
         posts: typed.has("p") || typed.has("u"),
         lengths_may_differ: typed.has("l"),
+        goes_on: typed.has("r"),
         percentiles: !typed.has("d"),
         spread: !typed.has("S"),
         tls_name: url.encrypted.then(|| (!typed.has("I")).then(|| url.host.clone())),
@@ -166,8 +167,8 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
             proxy,
             samples: typed.has("g").then(|| usize::try_from(count).unwrap_or(usize::MAX)),
             source,
-            server_name: None,
             client,
+            ..Extras::default()
         },
     };
     typed.finish(run).map(|run| (run, layout))
@@ -330,6 +331,11 @@ impl Ab {
             rows.push(("", format!("{:.2} kb/s total", kilobytes(result.bytes_sent + result.bytes_received))));
         }
         rows
+    }
+
+    /// Whether failures do not end it.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.goes_on
     }
 
     /// Whether it prints a table of HTML.

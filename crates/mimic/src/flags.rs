@@ -18,6 +18,8 @@ pub(crate) struct Syntax {
     pub(crate) flags: &'static [Flag],
     /// An example for the help.
     pub(crate) example: &'static str,
+    /// What its exit codes mean, which are the tool's own.
+    pub(crate) exit_codes: &'static str,
 }
 
 /// How a tool reads its command line.
@@ -104,7 +106,7 @@ impl Syntax {
 
     /// The options that are done, in 80 columns.
     pub(crate) fn help(&self) -> String {
-        let Self { tool, style, flags, example } = self;
+        let Self { tool, style, flags, example, exit_codes } = self;
         let mut text = format!(
             "The options of {tool} on Stampede's load engine, with a result in {tool}'s layout\n\n\
              Usage: stampede {tool} [OPTIONS] URL\n\nOptions:\n"
@@ -131,11 +133,7 @@ impl Syntax {
             let _ = writeln!(text, "\n{}", wrap("", &not_done, 0, 80).join("\n"));
         }
         let _ = writeln!(text, "\nExample:\n  stampede {tool} {example}\n");
-        text.push_str(
-            "Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
-             4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\
-             130 interrupted.\n",
-        );
+        let _ = writeln!(text, "{}", wrap("", &format!("Exit codes: {exit_codes}"), 0, 80).join("\n"));
         text
     }
 }
@@ -170,7 +168,7 @@ impl<'a> Typed<'a> {
             return Ok(run);
         }
         let body = self.last("p").or(self.last("u")).or(self.last("D"));
-        let line = (self.mistakes.len() == self.refused).then(|| stampede_line::of(&run, body));
+        let line = (self.mistakes.len() == self.refused).then(|| stampede_line::of(&run, body, self.last("E")));
         if let (Some(line), Some(last)) = (line, self.mistakes.last_mut()) {
             last.fix = format!("{}, or without it: {line}", last.fix);
         }

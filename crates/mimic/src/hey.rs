@@ -1,6 +1,5 @@
 //! `stampede hey`: the options and the layout of hey 0.1.4 (<https://github.com/rakyll/hey>).
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use stampede_report::tally::words;
 use stampede_seam::{LoadResult, Measures, RequestSample};
 
 use crate::Surroundings;
-use crate::figures::{answered, at_most, at_rank, lost, whole, with_status};
+use crate::figures::{answered, at_most, at_rank, lost, whole};
 use crate::flags::{HELP, Style, Syntax, Typed, positive, switch, valued};
 use crate::headers::{self, Headers};
 use crate::spells::Spells;
@@ -38,7 +37,7 @@ pub(crate) static SYNTAX: Syntax = Syntax {
         switch(&["h2"], "HTTP/2, which hey speaks over TLS only; plain http stays HTTP/1.1"),
         switch(&["disable-compression"], "Send no Accept-Encoding: gzip"),
         switch(&["disable-keepalive"], "A connection for each request"),
-        switch(&["disable-redirects"], "Follow no redirects; they are never followed here"),
+        switch(&["disable-redirects"], "Follow no redirects; otherwise up to 9 for each request"),
         valued(&["cpus"], "N", "Threads [default: half of the processors]"),
         switch(&["allow-remote"], "Allow a target that is neither this machine nor in a private network"),
         switch(&[HELP, "h"], "This help"),
@@ -46,6 +45,7 @@ pub(crate) static SYNTAX: Syntax = Syntax {
         valued(&["x"], "URL", "Send http requests through this proxy"),
     ],
     example: "-c 100 -z 10s -m POST -d body http://127.0.0.1:8080/",
+    exit_codes: "0 done, whatever the answers; 2 an option is wrong; 1 another mistake, or no load. They are hey's: answers and failures are in its result.",
 };
 
 /// What the layout prints.
@@ -63,16 +63,25 @@ pub(crate) struct Hey {
     paced: bool,
     /// Whether a user is named, whom hey 0.1.4 forgets.
     authorized: bool,
-    /// Whether redirects were to be followed.
-    follows: bool,
     /// Whether it prints requests one by one.
     csv: bool,
     /// What hey takes and does not use.
     ignored: Vec<String>,
 }
 
+/// What failures begin with that are redirects.
+const REDIRECT: &str = "follow the redirect: ";
+
 /// hey keeps no more requests (`requester/report.go`).
 const MOST_SAMPLES: usize = 1_000_000;
+
+/// Whether Go's package `flag` would end it: an option that is none or has no value, or a value that is not of its type.
+pub(crate) fn is_unreadable(typed: &Typed<'_>) -> bool {
+    let all = |name: &str, is_read: fn(&str) -> bool| typed.all(name).all(is_read);
+    let whole = ["n", "c", "t", "cpus"].into_iter().all(|name| all(name, |text| text.parse::<i64>().is_ok()));
+    let is_read = whole && all("q", |text| text.parse::<f64>().is_ok()) && all("z", |text| duration(text).is_some());
+    !typed.mistakes.is_empty() || !is_read
+}
 
 /// Reads a command line.
 pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(ToolRun, Hey), Mistakes> {
@@ -123,7 +132,7 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         && proxy.is_some()
         && url.encrypted
     {
-        typed.mistake(format!("-x {typed_proxy}"), "is for http:// alone here", "give an http:// URL");
+        typed.refuse(format!("-x {typed_proxy} for https://"), "send to an http:// URL through it");
     }
     let paced = rate.is_some();
     // Go's clients share one connection of HTTP/2.
@@ -159,6 +168,7 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
             proxy: proxy.map(|HttpUrl { host, port, .. }| format!("{host}:{port}")),
             samples: csv.then_some(MOST_SAMPLES),
             server_name,
+            follows_redirects: !typed.has("disable-redirects"),
             ..Extras::default()
         },
     };
@@ -167,7 +177,6 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         asked: requests.filter(|sent| *sent < count).map(|_| count),
         paced,
         authorized: typed.has("a"),
-        follows: !typed.has("disable-redirects"),
         csv,
         ignored,
     };
@@ -319,14 +328,9 @@ impl Hey {
     /// What hey does not report, beyond what no tool reports.
     pub(crate) fn remarks(&self, result: &LoadResult) -> Vec<String> {
         let mut remarks = Vec::new();
-        let redirects: BTreeMap<_, _> = [301, 302, 303, 307, 308]
-            .into_iter()
-            .map(|status| (status, with_status(result, status..=status)))
-            .filter(|(_, count)| *count > 0)
-            .collect();
-        let redirected: u64 = redirects.values().sum();
-        if redirected > 0 && self.follows {
-            remarks.push(format!("{redirected} answers were redirects: hey asks again there, and this did not."));
+        // hey prints why; a class of failures does not say it.
+        if let Some(why) = result.first_failure.as_ref().and_then(|first| first.detail.strip_prefix(REDIRECT)) {
+            remarks.push(format!("A redirect was not followed: {why}."));
         }
         if let Some(asked) = self.asked {
             let sent = result.total.requests.sent;
@@ -532,7 +536,6 @@ mod tests {
         let mut result = bad();
         (0..1000).for_each(|_| result.total.response.record_ns(9_000_000_000));
         assert_snapshot!(hey.remarks(&result).join("\n"), @r"
-        20 answers were redirects: hey asks again there, and this did not.
         Of the 25 requests 20310 were sent: hey gives each client the same number.
         hey 0.1.4 does not send the user of -a; here it was sent.
         hey skips what a busy client should have sent; here it was sent late, and from when it was due p99 is 9.0010 secs.
@@ -558,7 +561,7 @@ mod tests {
         let (run, _) = asked("-x http://p:3128 http://h:81/a?b=c").unwrap();
         assert_eq!((run.request.path.as_str(), run.host.as_str()), ("http://h:81/a?b=c", "h:81"));
         assert_eq!(run.extras.proxy.as_deref(), Some("p:3128"));
-        assert_eq!(asked("-x http://p:3128 https://h/").unwrap_err(), ["-x http://p:3128"]);
+        assert_eq!(asked("-x http://p:3128 https://h/").unwrap_err(), ["-x http://p:3128 for https://"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 
 mod ab;
 mod ab_files;
+mod exit_code;
 mod figures;
 mod flags;
 mod getopt;
@@ -30,9 +31,10 @@ mod wrk_script;
 use std::io;
 
 use stampede_core::Load;
-use stampede_plan::{MachineSize, Mistakes};
+use stampede_plan::MachineSize;
 use stampede_seam::{LoadResult, RequestSample};
 
+pub use crate::exit_code::Misuse;
 use crate::flags::HELP;
 pub use crate::rates::Rates;
 pub use crate::tool_run::{Extras, ToolRun};
@@ -61,8 +63,8 @@ pub struct Surroundings<'a> {
 /// What a tool's command line asks for.
 #[derive(Debug)]
 pub enum CommandLine {
-    /// To list the tool's options: the text that does, with a line break at its end.
-    Help(String),
+    /// To list the tool's options, or its version: the text that does, with a line break at its end, and what the tool ends with.
+    Help(String, u8),
     /// To drive a load, and to write its result in this layout.
     Run(Box<ToolRun>, Layout),
 }
@@ -73,7 +75,7 @@ impl CommandLine {
     /// # Errors
     ///
     /// All its mistakes, among them options of the tool that are not done here.
-    pub fn read(tool: Tool, args: &[String], surroundings: Surroundings<'_>) -> Result<Self, Mistakes> {
+    pub fn read(tool: Tool, args: &[String], surroundings: Surroundings<'_>) -> Result<Self, Misuse> {
         let syntax = match tool {
             Tool::Hey => &hey::SYNTAX,
             Tool::Ab => &ab::SYNTAX,
@@ -81,18 +83,26 @@ impl CommandLine {
         };
         let typed = syntax.read(args);
         if typed.has(HELP) {
-            return Ok(Self::Help(syntax.help()));
+            return Ok(Self::Help(syntax.help(), 0));
         }
         if tool == Tool::Ab && typed.has("V") {
-            return Ok(Self::Help(format!(
-                "This is Stampede {}, in the place of ApacheBench 2.3\n",
-                env!("CARGO_PKG_VERSION")
-            )));
+            let version = env!("CARGO_PKG_VERSION");
+            return Ok(Self::Help(format!("This is Stampede {version}, in the place of ApacheBench 2.3\n"), 0));
+        }
+        if tool == Tool::Wrk && typed.has("v") && typed.operands.is_empty() {
+            return Ok(Self::Help(wrk::version() + &syntax.help(), tool.failure()));
         }
         let (run, own) = match tool {
-            Tool::Hey => hey::read(typed, surroundings).map(|(run, hey)| (run, Own::Hey(hey)))?,
-            Tool::Ab => ab::read(typed, surroundings).map(|(run, ab)| (run, Own::Ab(ab)))?,
-            Tool::Wrk => wrk::read(typed, surroundings).map(|(run, wrk)| (run, Own::Wrk(wrk)))?,
+            Tool::Hey => {
+                let is_unreadable = hey::is_unreadable(&typed);
+                let read = hey::read(typed, surroundings).map(|(run, hey)| (run, Own::Hey(hey)));
+                read.map_err(|mistakes| exit_code::of_hey(mistakes, is_unreadable))?
+            }
+            Tool::Ab => ab::read(typed, surroundings).map(|(run, ab)| (run, Own::Ab(ab))).map_err(exit_code::of_ab)?,
+            Tool::Wrk => {
+                let read = wrk::read(typed, surroundings).map(|(run, wrk)| (run, Own::Wrk(wrk)));
+                read.map_err(|mistakes| Misuse { mistakes, exit_code: tool.failure() })?
+            }
         };
         let layout = Layout { tool: syntax.tool, load: run.load.clone(), own: Box::new(own) };
         Ok(Self::Run(Box::new(run), layout))
@@ -189,6 +199,16 @@ impl Layout {
         note::render(tool, percentiles, load, remarks, result)
     }
 
+    /// What the tool ends with after a load, which a signal may have interrupted. What it does not report stands in the note.
+    pub fn exit_code(&self, result: &LoadResult, interrupted: bool) -> u8 {
+        match &*self.own {
+            Own::Hey(_) => 0,
+            Own::Ab(ab) => exit_code::after_ab(result, ab.goes_on(), interrupted),
+            Own::Wrk(_) if interrupted => 0,
+            Own::Wrk(_) => exit_code::after_wrk(result),
+        }
+    }
+
     /// Whether a program reads what is printed, so that the note must stand elsewhere.
     pub fn is_for_programs(&self) -> bool {
         match &*self.own {
@@ -223,7 +243,7 @@ mod tests {
 
     const TOOLS: [(Tool, &str); 3] = [(Tool::Hey, "hey"), (Tool::Ab, "ab"), (Tool::Wrk, "wrk")];
 
-    fn read(tool: Tool, line: &str) -> Result<CommandLine, Mistakes> {
+    fn read(tool: Tool, line: &str) -> Result<CommandLine, Misuse> {
         let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         CommandLine::read(tool, &args, SURROUNDINGS)
     }
@@ -231,7 +251,7 @@ mod tests {
     #[test]
     fn help_is_listed_whatever_else_is_typed() {
         for (tool, name) in TOOLS {
-            let Ok(CommandLine::Help(text)) = read(tool, "-c 0 --help") else { panic!("{name}: no help") };
+            let Ok(CommandLine::Help(text, 0)) = read(tool, "-c 0 --help") else { panic!("{name}: no help") };
             assert!(text.contains(&format!("Usage: stampede {name} [OPTIONS] URL")), "{text}");
             assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         }

@@ -18,6 +18,9 @@ const SUITES: [(&str, &str); 6] = [
 /// Those of TLS 1.3, which OpenSSL offers whatever a list of ciphers says.
 const SUITES_OF_13: [&str; 3] = ["TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"];
 
+/// What ab knows and the library does not speak (RFC 8996).
+const OLD_VERSIONS: [&str; 4] = ["SSL2", "SSL3", "TLS1", "TLS1.1"];
+
 /// Reads `-E`, `-I`, `-Z` and `-f`.
 pub(crate) fn read(typed: &mut Typed, surroundings: Surroundings<'_>) -> TlsClient {
     let version = match typed.last("f") {
@@ -25,7 +28,11 @@ pub(crate) fn read(typed: &mut Typed, surroundings: Surroundings<'_>) -> TlsClie
         Some("TLS1.2") => Some(TlsVersion::Tls12),
         Some("TLS1.3") => Some(TlsVersion::Tls13),
         Some(other) => {
-            typed.mistake(format!("-f {other}"), "is not spoken here", "use -f TLS1.2, -f TLS1.3 or -f ALL");
+            if OLD_VERSIONS.contains(&other) {
+                typed.refuse(format!("-f {other}"), "use -f TLS1.2, -f TLS1.3 or -f ALL");
+            } else {
+                typed.mistake(format!("-f {other}"), "is no protocol", "use -f TLS1.2, -f TLS1.3 or -f ALL");
+            }
             None
         }
     };

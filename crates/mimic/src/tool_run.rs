@@ -46,6 +46,8 @@ pub struct Extras {
     pub proxy: Option<String>,
     /// How many requests are kept one by one, at most.
     pub samples: Option<usize>,
+    /// Whether redirects are followed.
+    pub follows_redirects: bool,
     /// The address that connections come from.
     pub(crate) source: Option<IpAddr>,
     /// The server's name for TLS, where it is not the URL's host.
@@ -72,7 +74,7 @@ impl ToolRun {
             quiet: _,
             extras,
         } = self;
-        let Extras { proxy: _, samples: _, source, server_name, client } = extras;
+        let Extras { proxy: _, samples: _, follows_redirects: _, source, server_name, client } = extras;
         // What `stampede load` takes as right, so that both end with the same exit code.
         let check = Check::new(Statuses::new(vec![200..=399]), Vec::new());
         LoadSpec {

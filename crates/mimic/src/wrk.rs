@@ -9,7 +9,7 @@ use stampede_seam::LoadResult;
 
 use crate::Surroundings;
 use crate::figures::{Moments, answered, at_most, at_rank, counts_us, lost, with_status};
-use crate::flags::{HELP, Style, Syntax, Typed, refused, switch, valued};
+use crate::flags::{HELP, Style, Syntax, Typed, switch, valued};
 use crate::headers::{self, Headers};
 use crate::rates::Rates;
 use crate::tool_run::{DAY, Extras, ToolRun};
@@ -32,9 +32,10 @@ pub(crate) static SYNTAX: Syntax = Syntax {
         switch(&["B", "batch_latency"], "wrk2: latencies of whole pipelines, as they always are here"),
         switch(&["allow-remote"], "Allow a target that is neither this machine nor in a private network"),
         switch(&[HELP, "h"], "This help"),
-        refused(&["v", "version"], None, "use stampede --version"),
+        switch(&["v", "version"], "Print the version first"),
     ],
     example: "-t 2 -c 200 -d 10s --latency http://127.0.0.1:8080/",
+    exit_codes: "0 done, whatever the answers; 1 a mistake, an error in a script, or nobody listens. They are wrk's.",
 };
 
 /// What the layout prints where it is asked to.
@@ -51,6 +52,8 @@ pub(crate) struct Wrk {
     duration: Duration,
     timeout: Duration,
     percentiles: bool,
+    /// Whether the version is printed first.
+    version: bool,
     /// Where a rate is given: whether latencies from when requests were sent are printed too.
     paced: Option<bool>,
     pub(crate) rates: Rates,
@@ -102,6 +105,7 @@ pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(
         duration,
         timeout,
         percentiles: typed.has("latency") || typed.has("U"),
+        version: typed.has("v"),
         paced: load.as_ref().map(|_| typed.has("U")),
         rates: Rates::default(),
         script,
@@ -223,7 +227,7 @@ impl Wrk {
         let latencies = self.latencies(result);
         let seconds = result.window.as_secs_f64();
         let complete = answered(result);
-        let mut text = String::new();
+        let mut text = if self.version { version() } else { String::new() };
         let out = &mut text;
         let _ = writeln!(out, "Running {} test @ {url}", with_unit(duration.as_secs_f64(), &SECONDS, 0));
         let _ = writeln!(out, "  {threads} threads and {connections} connections");
@@ -318,6 +322,11 @@ impl Wrk {
     }
 }
 
+/// What stands in for the version, with a line break at its end.
+pub(crate) fn version() -> String {
+    format!("This is Stampede {}, in the place of wrk 4.1.0\n", env!("CARGO_PKG_VERSION"))
+}
+
 /// wrk's row of the rates of a thread, by their mean alone where nobody has looked.
 fn each_thread(rates: &Rates, mean: f64) -> String {
     let number = |rate: f64| with_unit(rate, &METRIC, 2);
@@ -396,19 +405,8 @@ mod tests {
 
     #[test]
     fn all_mistakes_are_told_at_once() {
-        let line = "-c 2x -t none -d 0 --timeout 5ms -H x --version -Q -R x ftp://h/ more";
-        let places = [
-            "--version",
-            "-Q",
-            "-c 2x",
-            "-t none",
-            "-d 0",
-            "--timeout 5ms",
-            "-R x",
-            "-H \"x\"",
-            "more",
-            "URL ftp://h/",
-        ];
+        let line = "-c 2x -t none -d 0 --timeout 5ms -H x -Q -R x ftp://h/ more";
+        let places = ["-Q", "-c 2x", "-t none", "-d 0", "--timeout 5ms", "-R x", "-H \"x\"", "more", "URL ftp://h/"];
         assert_eq!(asked(line).unwrap_err(), places);
         assert_eq!(asked("-c 1").unwrap_err(), ["-c 1", "URL"]);
         assert_eq!(asked("-s none -U -B http://h/ more").unwrap_err(), ["-U", "-B", "-s none"]);

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use stampede_core::{Bytes, Carrier, CpuLayout, Endpoint, ErrorClass};
 use stampede_load::{
-    LoadExchange, LoadResult, LoadSpec, RunningLoad, TargetError, TlsClient, TlsIdentity, TlsSpec, Trust, find_target,
-    speaks_fastcgi,
+    LoadExchange, LoadResult, LoadSpec, Location, RedirectRules, RunningLoad, TargetError, TlsClient, TlsIdentity,
+    TlsSpec, Trust, find_target, speaks_fastcgi,
 };
 use stampede_plan::{HttpUrl, LoadPlan, MachineSize};
 use stampede_report::load::{self as page, LoadView};
@@ -55,6 +55,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         connect,
         unix,
         allow_remote,
+        follow_redirects,
         json,
         timeseries,
         samples,
@@ -126,6 +127,11 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         (None, None) => self::targets(&url, &resolved(&url, &resolve, connect)?, allow_remote)?,
     };
     let places = targets.clone();
+    let follow = follow_redirects.then(|| RedirectRules {
+        resends_bodies: true,
+        trust: trust.clone(),
+        ..redirect_rules(&url, allow_remote)
+    });
     let loads = match &scenario {
         None => vec![load.clone()],
         Some(scenario) => scenario.crowds.iter().map(|crowd| crowd.load.clone()).collect(),
@@ -162,7 +168,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     };
     let driven = runtime.block_on(async {
         if generators.is_empty() {
-            let (result, interrupted, sampled) = drive(spec, quiet, timeseries.as_mut(), sink).await?;
+            let (result, interrupted, sampled) = drive(spec, quiet, timeseries.as_mut(), sink, follow).await?;
             return Ok((result, Vec::new(), interrupted, sampled));
         }
         let avoid = service.map(|service| service.selector).unwrap_or_default();
@@ -310,15 +316,20 @@ pub(crate) async fn drive(
     quiet: bool,
     mut timeseries: Option<&mut Timeseries>,
     sink: Option<SampleSink>,
+    follow: Option<RedirectRules>,
 ) -> Result<(LoadResult, bool, Option<Sampled>), Failure> {
     let mut signals = Signals::new()?;
-    let (load, sampling) = match sink {
-        None => (stampede_load::start(spec).map_err(Failure::missing)?, None),
-        Some(sink) => {
+    let (load, reader) = match (follow, &sink) {
+        (Some(rules), sink) => stampede_load::start_following(spec, rules, sink.is_some()).map_err(Failure::missing)?,
+        (None, None) => (stampede_load::start(spec).map_err(Failure::missing)?, None),
+        (None, Some(_)) => {
             let (load, reader) = stampede_load::start_sampled(spec).map_err(Failure::missing)?;
-            let sampling = sink.follow(reader, load.step_names())?;
-            (load, Some(sampling))
+            (load, Some(reader))
         }
+    };
+    let sampling = match sink.zip(reader) {
+        Some((sink, reader)) => Some(sink.follow(reader, load.step_names())?),
+        None => None,
     };
     let interrupted = tokio::select! {
         () = signals.any() => {
@@ -336,6 +347,13 @@ pub(crate) async fn drive(
     }
     let sampled = sampling.map(|sampling| sampling.join().unwrap_or_else(|panic| resume_unwind(panic)));
     Ok((result, interrupted, sampled))
+}
+
+/// How redirects of a URL are followed: a body is not sent again, and any certificate is taken.
+pub(crate) fn redirect_rules(url: &HttpUrl, allow_remote: bool) -> RedirectRules {
+    let HttpUrl { encrypted, host, port, authority, path } = url.clone();
+    let url = Location { encrypted, host, port, authority, path };
+    RedirectRules { url, allow_remote, resends_bodies: false, trust: Trust::Anyone, by_proxy: false }
 }
 
 /// The line that says how far it is, where somebody sees it.

@@ -69,6 +69,9 @@ fn main() -> ExitCode {
         Args { command: Some(Asked::Agent { lock, first }), .. } => agent::serve(lock.as_deref(), first),
         Args { command: Some(Asked::Guardian { task }), .. } => guardian::run(task),
         Args { command: Some(Asked::YardStick { address }), .. } => yard_stick::serve(&address),
+        Args { command: Some(Asked::Hey(OtherArgs { args })), .. } => mimic::end(Tool::Hey, &args, &ThisMachine::new()),
+        Args { command: Some(Asked::Ab(OtherArgs { args })), .. } => mimic::end(Tool::Ab, &args, &ThisMachine::new()),
+        Args { command: Some(Asked::Wrk(OtherArgs { args })), .. } => mimic::end(Tool::Wrk, &args, &ThisMachine::new()),
         args => exit::code(obey(args, &ThisMachine::new())),
     }
 }
@@ -102,9 +105,6 @@ fn outcome(command: Asked, host: &dyn Host) -> Outcome {
         Asked::Scale(args) => scale::run(args, host),
         Asked::Forecast(args) => forecast::run(*args),
         Asked::Load(args) => load::run(args),
-        Asked::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args, host),
-        Asked::Ab(OtherArgs { args }) => mimic::run(Tool::Ab, &args, host),
-        Asked::Wrk(OtherArgs { args }) => mimic::run(Tool::Wrk, &args, host),
         Asked::List(args) => list::run(&args),
         Asked::Show(args) => show::run(&args),
         Asked::Report(args) => report::run(&args),
@@ -116,7 +116,8 @@ fn outcome(command: Asked, host: &dyn Host) -> Outcome {
         Asked::Help(args) => help::run(args, host),
         Asked::Completions { shell } => completions::run(shell),
         Asked::Look { questions } => looker::answer(&questions),
-        // They have no words for anybody, and exit codes of their own.
+        // They have exit codes of their own.
+        Asked::Hey(_) | Asked::Ab(_) | Asked::Wrk(_) => Ok(Exit::Done),
         Asked::Warden | Asked::Agent { .. } | Asked::Guardian { .. } | Asked::YardStick { .. } => Ok(Exit::Done),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stampede_conduct::Host;
+use stampede_core::Endpoint;
 use stampede_load::{LoadResult, LoadSpec, RunningLoad, find_addresses, start, start_authored};
 use stampede_lua::{Distribution, LoadErrors, Lookup, LuaScript, Source, Summary, Trouble, Watch};
 use stampede_mimic::{Layout, Rates, ToolOutcome, ToolRun, WrkScript, WrkTotals};
@@ -14,7 +15,7 @@ use tokio::net::unix::pipe::Receiver;
 use crate::backend::BackendChoice;
 use crate::exit::Failure;
 use crate::signals::Signals;
-use crate::{Outcome, load, screen};
+use crate::{load, screen};
 
 /// After this time a call of a script is taken for one without an end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,8 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most that a state may have: far more than a script needs, and less than takes long to fill.
 const MOST_MEMORY: u64 = 512 << 20;
 
-pub(crate) fn run(run: ToolRun, mut layout: Layout, host: &dyn Host) -> Outcome {
-    let targets = load::targets(&run.url, &[], run.allow_remote)?;
+pub(crate) fn run(run: ToolRun, mut layout: Layout, targets: Vec<Endpoint>, host: &dyn Host) -> Result<u8, Failure> {
     let cpus = load::lay_out(&host.cpus(), run.threads);
     let backend = BackendChoice::Auto.find(&cpus, run.quiet);
     // As wrk has it, each thread that is asked for is there, whatever the processors.
@@ -57,7 +57,7 @@ pub(crate) fn run(run: ToolRun, mut layout: Layout, host: &dyn Host) -> Outcome 
         report(script, layout.wrk_totals(&result).unwrap_or_default(), &watch)?;
     }
     screen::print(&format!("\n{note}"))?;
-    Ok(load::exit_of(&result, interrupted))
+    Ok(layout.exit_code(&result, interrupted))
 }
 
 /// What the script is run with: half of the machine's memory, shared by its states, but no more than [`MOST_MEMORY`] each.

@@ -2,12 +2,13 @@
 //! verification), one for the status of a server, however it is told.
 //!
 //! [`request`], [`response`] and [`h2`] know bytes only, so that the load engine and the client speak with the same tongue.
-//! Nothing here retries, follows redirects, decompresses or keeps connections.
+//! [`location`] reads where a redirect leads. Nothing here retries, follows redirects, decompresses or keeps connections.
 
 mod chunked;
 pub mod client;
 pub mod fastcgi;
 pub mod h2;
+pub mod location;
 pub mod postgres;
 pub mod probe;
 pub mod request;

@@ -326,28 +326,44 @@ struct Framing {
 impl Framing {
     fn read(headers: &[Header<'_>]) -> Result<Self, DecodeError> {
         let mut framing = Self::default();
+        // Nearly always a value is one item without blanks, which is read without looking for others.
         for Header { name, value } in headers {
-            if name.eq_ignore_ascii_case("content-length") {
-                for item in items(value) {
-                    let length = parse_length(item).ok_or(DecodeError::ContentLength)?;
-                    // A repeated length must be the same (RFC 9110, section 8.6).
-                    if framing.length.is_some_and(|before| before != length) {
-                        return Err(DecodeError::ContentLength);
+            match name.len() {
+                14 if name.eq_ignore_ascii_case("content-length") => {
+                    if framing.length.is_none()
+                        && let Some(length) = parse_length(value)
+                    {
+                        framing.length = Some(length);
+                        continue;
                     }
-                    framing.length = Some(length);
-                }
-            } else if name.eq_ignore_ascii_case("transfer-encoding") {
-                for item in items(value) {
-                    if framing.chunked || !item.eq_ignore_ascii_case(b"chunked") {
-                        return Err(DecodeError::TransferCoding);
+                    for item in items(value) {
+                        let length = parse_length(item).ok_or(DecodeError::ContentLength)?;
+                        // A repeated length must be the same (RFC 9110, section 8.6).
+                        if framing.length.is_some_and(|before| before != length) {
+                            return Err(DecodeError::ContentLength);
+                        }
+                        framing.length = Some(length);
                     }
-                    framing.chunked = true;
                 }
-            } else if name.eq_ignore_ascii_case("connection") {
-                for item in items(value) {
-                    framing.close |= item.eq_ignore_ascii_case(b"close");
-                    framing.keep_alive |= item.eq_ignore_ascii_case(b"keep-alive");
+                17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                    for item in items(value) {
+                        if framing.chunked || !item.eq_ignore_ascii_case(b"chunked") {
+                            return Err(DecodeError::TransferCoding);
+                        }
+                        framing.chunked = true;
+                    }
                 }
+                10 if name.eq_ignore_ascii_case("connection") => {
+                    if *value == b"keep-alive" {
+                        framing.keep_alive = true;
+                        continue;
+                    }
+                    for item in items(value) {
+                        framing.close |= item.eq_ignore_ascii_case(b"close");
+                        framing.keep_alive |= item.eq_ignore_ascii_case(b"keep-alive");
+                    }
+                }
+                _ => {}
             }
         }
         Ok(framing)
@@ -365,8 +381,11 @@ pub(crate) fn parse_length(digits: &[u8]) -> Option<u64> {
         return None;
     }
     digits.iter().try_fold(0_u64, |length, digit| {
-        let digit = char::from(*digit).to_digit(10)?;
-        length.checked_mul(10)?.checked_add(u64::from(digit))
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        length.checked_mul(10)?.checked_add(digit.into())
     })
 }
 

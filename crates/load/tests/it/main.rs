@@ -12,6 +12,7 @@ mod people;
 mod pipelines;
 mod protocols;
 mod ramps;
+mod redirects;
 mod rests;
 mod scenarios;
 mod turns;

@@ -39,17 +39,17 @@ const FLOWS: u64 = 200;
 const FAILURES: u64 = 12;
 
 /// nginx with a certificate for `localhost`.
-struct Nginx {
+pub(crate) struct Nginx {
     folder: TempDir,
     child: Child,
-    port: ReservedPort,
+    pub(crate) port: ReservedPort,
     /// What it is asked with.
     backend: Backend,
 }
 
 impl Nginx {
     /// Starts it with these words after the address of `listen` and these lines in its server block.
-    fn start(backend: Backend, listen: &str, lines: &str) -> Self {
+    pub(crate) fn start(backend: Backend, listen: &str, lines: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
         make_certificate(at);
@@ -89,7 +89,7 @@ impl Nginx {
     }
 
     /// Requests that it has answered with 200, once they are all in its log.
-    fn answered(&self, expected: u64) -> u64 {
+    pub(crate) fn answered(&self, expected: u64) -> u64 {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
             let log = fs::read_to_string(self.folder.path().join("access.log")).unwrap_or_default();

@@ -60,6 +60,9 @@ pub(crate) struct LoadArgs {
     /// Allow a target that is neither this machine nor in a private network
     #[arg(long, help_heading = "Protocol")]
     pub(crate) allow_remote: bool,
+    /// Follow redirects, up to 9 for each request, which ends with the last answer
+    #[arg(long, conflicts_with_all = ["scenario", "generators"], help_heading = "Protocol")]
+    pub(crate) follow_redirects: bool,
     /// Write the result as JSON (`-` is stdout, in place of the table)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,

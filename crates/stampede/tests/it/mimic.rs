@@ -332,7 +332,7 @@ fn files_of_bodies_may_be_missing_empty_or_large() {
     for (tool, flag) in [("hey", "-D"), ("ab", "-p")] {
         let said = Stage::new().run(&[tool, flag, "/nonexistent/body", "http://127.0.0.1:1/"]);
         assert!(
-            said.code == Some(2) && said.stderr.contains("/nonexistent/body cannot be read: No such file"),
+            said.code == Some(1) && said.stderr.contains("/nonexistent/body cannot be read: No such file"),
             "{said:?}"
         );
     }
