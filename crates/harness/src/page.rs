@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 use stampede_core::{Answer, Request, named_status};
 
-use crate::head::header;
 use crate::known::Known;
 
 /// Words in paths of login pages.
@@ -28,7 +27,7 @@ pub(crate) fn redirect(request: &Request, answer: &Answer, known: &Known) -> Opt
     if !is_read(request) || !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
         return None;
     }
-    let location = header(answer, "location")?;
+    let location = answer.header("location")?;
     let place = known.on_server(location);
     let place = place.split('#').next().unwrap_or_default();
     let told = format!("is redirected to {location} ({})", named_status(answer.status));
