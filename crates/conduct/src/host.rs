@@ -127,7 +127,7 @@ pub struct Bench<'a> {
 
 impl Bench<'_> {
     /// Tells lines that are laid out as they are.
-    pub(crate) fn note(&self, text: &str) {
+    pub fn note(&self, text: &str) {
         if !self.quiet {
             self.host.notices().note(text);
         }
@@ -148,7 +148,7 @@ impl Bench<'_> {
     }
 
     /// Warns, also where all else is quiet.
-    pub(crate) fn warning(&self, text: &str) {
+    pub fn warning(&self, text: &str) {
         self.host.notices().warning(text);
     }
 }

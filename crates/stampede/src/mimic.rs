@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use jiff::Timestamp;
-use stampede_conduct::Host;
+use stampede_conduct::{Bench, Host};
+use stampede_drive::{SampleSink, Sampled, drive, exit_of, lay_out, targets};
 use stampede_mimic::{CommandLine, Surroundings, Tool, ToolFile, ToolOutcome};
 
 use crate::backend::BackendChoice;
 use crate::exit::{Exit, Failure};
-use crate::load::samples::{SampleSink, Sampled};
-use crate::{Outcome, destination, load, screen, wrk};
+use crate::{Outcome, destination, screen, wrk};
 
 pub(crate) fn run(tool: Tool, args: &[String], host: &dyn Host) -> Outcome {
     let surroundings = Surroundings { machine: host.size(), read_file: &|path| fs::read(path) };
@@ -29,15 +29,16 @@ pub(crate) fn run(tool: Tool, args: &[String], host: &dyn Host) -> Outcome {
             .map_err(|error| Failure::usage(format!("{option} {path} cannot be written: {error}")))?;
     }
     let proxy: Vec<_> = run.extras.proxy.iter().cloned().collect();
-    let targets = load::targets(&run.url, &proxy, run.allow_remote)?;
-    let cpus = load::lay_out(&host.cpus(), run.threads);
+    let targets = targets(&run.url, &proxy, run.allow_remote)?;
+    let cpus = lay_out(&host.cpus(), run.threads);
     let quiet = run.quiet;
     let backend = BackendChoice::Auto.find(&cpus, quiet);
     let sink = run.extras.samples.map(|most| SampleSink::Memory { most });
     let spec = run.spec(targets, cpus.generator, backend);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let began = Timestamp::now().as_second();
-    let (result, interrupted, sampled) = runtime.block_on(load::drive(spec, quiet, None, sink))?;
+    let (result, interrupted, sampled) =
+        runtime.block_on(drive(spec, Bench { host, no_wait: false, quiet }, None, sink))?;
     let Sampled { kept: samples, count, failure: _ } = sampled.unwrap_or_default();
     if count.lost > 0 {
         screen::warning(&format!("{} requests are not among those that are written one by one", count.lost));
@@ -52,7 +53,7 @@ pub(crate) fn run(tool: Tool, args: &[String], host: &dyn Host) -> Outcome {
     for ToolFile { path, text } in layout.files(&outcome) {
         destination::put_bytes(Path::new(&path), text.as_bytes())?;
     }
-    Ok(load::exit_of(&result, interrupted))
+    Ok(exit_of(&result, interrupted))
 }
 
 /// A time as C's `ctime` writes it, in UTC.

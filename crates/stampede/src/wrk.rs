@@ -4,7 +4,8 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stampede_conduct::Host;
+use stampede_conduct::{Bench, Host};
+use stampede_drive::{Live, exit_of, lay_out, targets};
 use stampede_load::{LoadResult, LoadSpec, RunningLoad, find_addresses, start, start_authored};
 use stampede_lua::{Distribution, LoadErrors, Lookup, LuaScript, Source, Summary, Trouble, Watch};
 use stampede_mimic::{Layout, Rates, ToolOutcome, ToolRun, WrkScript, WrkTotals};
@@ -14,7 +15,7 @@ use tokio::net::unix::pipe::Receiver;
 use crate::backend::BackendChoice;
 use crate::exit::Failure;
 use crate::signals::Signals;
-use crate::{Outcome, load, screen};
+use crate::{Outcome, screen};
 
 /// After this time a call of a script is taken for one without an end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,12 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_MEMORY: u64 = 512 << 20;
 
 pub(crate) fn run(run: ToolRun, mut layout: Layout, host: &dyn Host) -> Outcome {
-    let targets = load::targets(&run.url, &[], run.allow_remote)?;
-    let cpus = load::lay_out(&host.cpus(), run.threads);
+    let targets = targets(&run.url, &[], run.allow_remote)?;
+    let cpus = lay_out(&host.cpus(), run.threads);
     let backend = BackendChoice::Auto.find(&cpus, run.quiet);
     // As wrk has it, each thread that is asked for is there, whatever the processors.
     let generator = cpus.generator.iter().copied().cycle().take(run.threads).collect();
-    let (watch, quiet) = (Watch::new(PATIENCE), run.quiet);
+    let (watch, bench) = (Watch::new(PATIENCE), Bench { host, no_wait: false, quiet: run.quiet });
     let script = layout.take_script();
     let is_paced = script.as_ref().is_some_and(|script| script.is_paced);
     let source = script.map(|script| source(script, &run, host.size().memory.get()));
@@ -44,7 +45,7 @@ pub(crate) fn run(run: ToolRun, mut layout: Layout, host: &dyn Host) -> Outcome 
                 start_authored(spec, script.threads().map_err(Failure::usage)?)
             }
         };
-        drive(running.map_err(Failure::missing)?, script.as_ref(), &watch, signals, quiet).await
+        drive(running.map_err(Failure::missing)?, script.as_ref(), &watch, signals, bench).await
     })?;
     layout.set_rates(rates);
     let outcome = ToolOutcome { result: &result, samples: &[], began: 0, time: &|seconds| seconds.to_string() };
@@ -57,7 +58,7 @@ pub(crate) fn run(run: ToolRun, mut layout: Layout, host: &dyn Host) -> Outcome 
         report(script, layout.wrk_totals(&result).unwrap_or_default(), &watch)?;
     }
     screen::print(&format!("\n{note}"))?;
-    Ok(load::exit_of(&result, interrupted))
+    Ok(exit_of(&result, interrupted))
 }
 
 /// What the script is run with: half of the machine's memory, shared by its states, but no more than [`MOST_MEMORY`] each.
@@ -126,12 +127,12 @@ async fn drive(
     script: Option<&LuaScript>,
     watch: &Watch,
     mut signals: Signals,
-    quiet: bool,
+    bench: Bench<'_>,
 ) -> Result<(LoadResult, Rates, bool), Failure> {
     let end = running.end().and_then(|end| Receiver::from_owned_fd(end.into()));
     let mut end = end.map_err(Failure::missing)?;
     let begun = Instant::now();
-    let (mut rates, mut live) = (Rates::default(), load::live_line(quiet));
+    let (mut rates, mut live) = (Rates::default(), Live::new(bench));
     let mut ticks = tokio::time::interval(Rates::interval());
     let interrupted = loop {
         tokio::select! {
