@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use stampede_analysis::{Found, capacity};
 use stampede_core::{Outcome, Study, StudyKind, Trial, with_causes};
 use stampede_store::StoreError;
 
@@ -70,9 +71,18 @@ impl Failure {
     }
 }
 
-/// How a study ends that came to its end, by what became of its trials.
+/// How a study ends that came to its end, by what became of its trials, or by what it found where it asked for a rate.
 #[must_use]
 pub fn exit_of(study: Option<&Study>, trials: &[Trial]) -> Exit {
+    if let Some(study) = study.filter(|study| study.kind == StudyKind::Capacity)
+        && let Some(found) = capacity(study, trials).found
+    {
+        return match found {
+            Found::Rate { .. } => Exit::Done,
+            Found::Nothing { .. } => Exit::GateFailed,
+            Found::BeyondGenerator { .. } => Exit::Invalid,
+        };
+    }
     // A change that does not work answers the question as well.
     let base = study.filter(|study| study.kind == StudyKind::Why).and_then(|study| study.cases.first());
     let counts = |trial: &&Trial| base.is_none_or(|base| base.id == trial.case);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stampede_analysis::{Change, of_gate};
-use stampede_core::{Candidate, CaseId, Exchange, Failures, StudyKind};
+use stampede_core::{Candidate, CaseId, Exchange, StudyKind};
 use stampede_plan::{ComparePlan, RuntimeChoice};
 use stampede_store::StoredStudy;
 
@@ -43,17 +43,8 @@ pub fn gate(
     let plan = runtime.block_on(merge(bench, &base, head))?;
     let plan = ComparePlan { precision: threshold, ..plan };
     drop(runtime);
-    let request = StudyRequest {
-        plan: &plan,
-        beside: &[],
-        id: None,
-        kind: StudyKind::Gate,
-        deciding: Deciding::InWindow(metric),
-        slo: None,
-        failures: Failures::Faults,
-        resume: None,
-        backend: None,
-    };
+    let deciding = Deciding::InWindow(metric);
+    let request = StudyRequest { deciding, ..StudyRequest::of(&plan, StudyKind::Gate) };
     let (ended, mut record) = carry_out(bench, store, &request)?;
     let Some(study) = record.study().cloned() else {
         return ended.map(|_| Gated::Interrupted(0));

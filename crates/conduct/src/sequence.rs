@@ -92,16 +92,13 @@ impl<'a> Sequence<'a> {
         let [first, beside @ ..] = plans else { return Err(Failure::usage("nothing is to be measured")) };
         let mut copies = std::mem::take(&mut self.copies);
         let request = StudyRequest {
-            plan: first,
             beside,
             id: Some(StudyId::new(id)),
-            kind,
             deciding: Deciding::Metric(Some(self.metric.clone())),
             // What is compared at the end is judged by figures, and the SLO beside them.
             slo: first.slo.clone().filter(|_| kind == StudyKind::Tune),
             failures: self.failures,
-            resume: None,
-            backend: None,
+            ..StudyRequest::of(first, kind)
         };
         let conducted = Box::pin(study::conduct(&request, site, &mut copies, &mut record)).await;
         self.copies = copies;

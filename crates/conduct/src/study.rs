@@ -59,7 +59,14 @@ pub struct StudyRequest<'a> {
     pub backend: Option<Backend>,
 }
 
-impl StudyRequest<'_> {
+impl<'a> StudyRequest<'a> {
+    /// A question about the cases of a plan, decided by its first metric, whose answers must be right.
+    #[must_use]
+    pub fn of(plan: &'a ComparePlan, kind: StudyKind) -> Self {
+        let (deciding, failures) = (Deciding::Metric(None), Failures::Faults);
+        Self { plan, beside: &[], id: None, kind, deciding, slo: None, failures, resume: None, backend: None }
+    }
+
     /// Whether pilots choose how long its windows are: those of a comparison that is no part of something else.
     fn chooses_window(&self) -> bool {
         self.plan.window_by_pilots && self.kind == StudyKind::Compare && self.id.is_none()

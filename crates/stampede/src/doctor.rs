@@ -15,7 +15,7 @@ use self::args::DoctorArgs;
 use crate::destination::{is_stdout, put, writable};
 use crate::exit::{Exit, Failure};
 use crate::open_files::raise_open_files;
-use crate::{Outcome, folders, list, screen};
+use crate::{Outcome, list, screen};
 use stampede_conduct::Host;
 
 pub(crate) fn run(args: &DoctorArgs, host: &dyn Host) -> Outcome {
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &DoctorArgs, host: &dyn Host) -> Outcome {
     let mut findings = doctor::examine();
     findings.push(docker::examine());
     findings.push(runtimes()?);
-    findings.push(calibrated(&folders::store(store)?, &machine));
+    findings.push(calibrated(&store.file()?, &machine));
     if let Some(path) = json {
         put(path, &report::json(&machine, &findings))?;
     }

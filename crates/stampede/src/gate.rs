@@ -16,9 +16,9 @@ use stampede_report::{StudyView, csv, html};
 use stampede_store::StoredStudy;
 
 use self::args::GateArgs;
-use crate::args::{BenchArgs, StoreArgs};
 use crate::destination::{Outputs, put};
-use crate::{Outcome, doctor, folders, screen, show};
+use crate::flags::{BenchArgs, StoreArgs};
+use crate::{Outcome, doctor, screen, show};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
@@ -165,7 +165,7 @@ fn measured(
     bench: Bench<'_>,
 ) -> Result<Judged, Failure> {
     let [base, head] = sides;
-    let path = folders::store(store)?;
+    let path = store.file()?;
     doctor::introduce(&path, bench.quiet);
     // Their folders live until the study is over.
     let (base, head) = (base.check_out()?, head.check_out()?);

@@ -1,24 +1,26 @@
 //! `stampede size`: which deployment is the cheapest that holds an objective under a load?
 
+pub(crate) mod args;
+
 use stampede_analysis::{SizeFound, SizeOutcome, SizeReading, analyse};
 use stampede_conduct::{Ended, Exit, Failure, Host, Sizing};
 use stampede_plan::SizePlan;
 use stampede_report::size::SizeView;
 use stampede_report::{ReportAnswer, StudyView};
 
-use crate::args::SizeArgs;
-use crate::show::Report;
-use crate::{Outcome, folders, screen};
+use crate::size::args::SizeArgs;
+use crate::study_place::Report;
+use crate::{Outcome, screen};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: SizeArgs, host: &dyn Host) -> Outcome {
-    let SizeArgs { flags, resume, output, store, bench } = args;
+    let SizeArgs { flags, study } = args;
     let plan = SizePlan::read(&flags, host.size(), &BuiltIn);
-    let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
-    let mut sizing = Sizing::begin(bench.on(host), plan, folders::store(&store)?, resume.resume.as_ref())?;
+    let (plan, place) = Failure::both(plan.map_err(Failure::usage), study.on(host))?;
+    let mut sizing = Sizing::begin(place.bench, plan, place.store, place.resume.as_ref())?;
     let ended = sizing.carry_out()?;
     match ended? {
-        Ended::Complete => conclude(&sizing, &report),
+        Ended::Complete => conclude(&sizing, &place.report),
         Ended::Interrupted => {
             screen::interrupted(sizing.id());
             Ok(Exit::Interrupted)

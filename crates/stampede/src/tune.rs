@@ -1,5 +1,7 @@
 //! `stampede tune`: which settings are best for this runtime under these limits?
 
+pub(crate) mod args;
+
 use std::path::Path;
 
 use stampede_analysis::{analyse, best, metric, objective_metric};
@@ -8,31 +10,33 @@ use stampede_plan::TunePlan;
 use stampede_report::tune::{self as page, Held, TuneView};
 use stampede_report::{ReportAnswer, StudyView};
 
-use crate::args::TuneArgs;
-use crate::ladder::Climb;
-use crate::show::Report;
-use crate::{Outcome, export, folders, ladder, screen};
+use crate::study_place::Report;
+use crate::study_place::StudyPlace;
+use crate::tune::args::TuneArgs;
+use crate::{Outcome, export, ladder, screen};
 use stampede_catalogue::BuiltIn;
 
 /// The flag that names the folder of the winner's files.
 const OUT: &str = "--out";
+
 pub(crate) fn run(args: TuneArgs, host: &dyn Host) -> Outcome {
-    let TuneArgs { flags, steps, metric, resume, out, output, store, bench } = args;
+    let TuneArgs { flags, steps, metric, out, study } = args;
     if steps.steps.is_some() {
-        return ladder::run(&flags, &steps, host, Climb { metric, resume, output, store, bench });
+        return ladder::run(&flags, &steps, metric.metric, study, host);
     }
     let plan = TunePlan::read(&flags, host.size(), &BuiltIn);
-    let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
+    let (plan, place) = Failure::both(plan.map_err(Failure::usage), study.on(host))?;
+    let StudyPlace { resume, report, store, bench } = place;
     let space = space(&plan)?;
     if let Some(out) = &out {
         export::check(OUT, out, &plan.plan)?;
     }
-    let mut tune = Tune::begin(bench.on(host), plan, space, folders::store(&store)?, resume.resume.as_ref())?;
+    let mut tune = Tune::begin(bench, plan, space, store, resume.as_ref())?;
     let ended = tune.carry_out(async |tune| {
         let Some(out) = &out else { return Ok(()) };
         let Some((plan, study, case)) = tune.winner()? else { return Ok(()) };
         let next = export::config(OUT, out, &plan, study, case).await?;
-        if !bench.quiet.quiet {
+        if !bench.quiet {
             screen::paragraph(next.trim_end(), 2);
         }
         Ok(())
