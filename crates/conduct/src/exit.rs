@@ -4,7 +4,7 @@ use std::error::Error;
 
 use stampede_analysis::{Found, capacity};
 use stampede_core::{Outcome, Study, StudyKind, Trial, with_causes};
-use stampede_store::StoreError;
+use stampede_store::{StoreError, StoredStudy};
 
 /// How Stampede ends: the numbers are part of the command line's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,4 +94,11 @@ pub fn exit_of(study: Option<&Study>, trials: &[Trial]) -> Exit {
     } else {
         Exit::Done
     }
+}
+
+/// How a search ends that has an answer, by the studies that its answer rests on.
+pub fn exit_of_all<'a>(studies: impl IntoIterator<Item = &'a StoredStudy>) -> Exit {
+    let exits: Vec<Exit> =
+        studies.into_iter().map(|StoredStudy { study, trials, .. }| exit_of(Some(study), trials)).collect();
+    [Exit::TrialFailed, Exit::Invalid].into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Done)
 }

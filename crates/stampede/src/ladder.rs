@@ -1,7 +1,7 @@
 //! `stampede tune --steps`: a deployment that is made better one change at a time, each by what the records before it say.
 
 use stampede_analysis::{Metric, analyse, metric, objective_metric};
-use stampede_conduct::{Beside, Ended, Exit, Failure, Host, Ladder, exit_of, read_metric};
+use stampede_conduct::{Beside, Ended, Exit, Failure, Host, Ladder, exit_of_all, read_metric};
 use stampede_core::{Objective, Study};
 use stampede_plan::{LadderFlags, LadderPlan, MachineSize, Rung, TuneFlags, read_row};
 use stampede_report::ladder::LadderView;
@@ -79,8 +79,7 @@ fn conclude(ladder: &Ladder<'_>, metric: &'static Metric, report: &Report) -> Ou
         held_by_p99: held_by_p99.as_ref(),
     };
     report.put(&ReportAnswer::Ladder(&view, &views))?;
-    let exit = ladder.held().map(|held| exit_of(Some(&held.study), &held.trials));
-    Ok(exit.filter(|exit| [Exit::TrialFailed, Exit::Invalid].contains(exit)).unwrap_or(Exit::Done))
+    Ok(exit_of_all(ladder.held()))
 }
 
 /// What a deployment has, a line each.

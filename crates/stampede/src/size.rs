@@ -2,8 +2,8 @@
 
 pub(crate) mod args;
 
-use stampede_analysis::{SizeFound, SizeOutcome, SizeReading, analyse};
-use stampede_conduct::{Ended, Exit, Failure, Host, Sizing};
+use stampede_analysis::analyse;
+use stampede_conduct::{Ended, Exit, Failure, Host, Sizing, size_exit};
 use stampede_plan::SizePlan;
 use stampede_report::size::SizeView;
 use stampede_report::{ReportAnswer, StudyView};
@@ -48,16 +48,5 @@ fn conclude(sizing: &Sizing<'_>, report: &Report) -> Outcome {
         is_out_of_time: sizing.is_out_of_time(),
         studies: &studies,
     }))?;
-    Ok(exit(&found, sizing.readings()))
-}
-
-/// A search without a choice says whether sizes miss, do not serve, or cannot be told.
-fn exit(found: &SizeFound, readings: &[SizeReading]) -> Exit {
-    let is_any = |test: fn(&SizeOutcome) -> bool| readings.iter().any(|reading| test(&reading.outcome));
-    match () {
-        () if found.choice.is_some() => Exit::Done,
-        () if is_any(|outcome| matches!(outcome, SizeOutcome::Served(_))) => Exit::GateFailed,
-        () if is_any(|outcome| matches!(outcome, SizeOutcome::Unusable(_))) => Exit::Invalid,
-        () => Exit::TrialFailed,
-    }
+    Ok(size_exit(&found, sizing.readings()))
 }

@@ -5,7 +5,7 @@ pub(crate) mod args;
 use std::path::Path;
 
 use stampede_analysis::{analyse, best, metric, objective_metric};
-use stampede_conduct::{Ended, Exit, Failure, Host, Tune, exit_of, space};
+use stampede_conduct::{Ended, Exit, Failure, Host, Tune, exit_of_all, space};
 use stampede_plan::TunePlan;
 use stampede_report::tune::{self as page, Held, TuneView};
 use stampede_report::{ReportAnswer, StudyView};
@@ -79,15 +79,9 @@ fn conclude(tune: &Tune<'_>, out: Option<&Path>, report: &Report) -> Outcome {
         out,
     };
     report.put(&ReportAnswer::Tune(&view))?;
-    Ok(exit(tune, &held))
-}
-
-/// A winner that misses the SLO is no success.
-fn exit(tune: &Tune<'_>, held: &[Held<'_>]) -> Exit {
-    if !page::missed(held, tune.plan().plan.slo.as_ref()).is_empty() {
-        return Exit::GateFailed;
+    // A winner that misses the SLO is no success.
+    if !page::missed(&held, tune.plan().plan.slo.as_ref()).is_empty() {
+        return Ok(Exit::GateFailed);
     }
-    let exits = tune.held().iter().map(|(_, held)| exit_of(Some(&held.study), &held.trials));
-    let exits: Vec<Exit> = exits.collect();
-    [Exit::TrialFailed, Exit::Invalid].into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Done)
+    Ok(exit_of_all(tune.held().iter().map(|(_, held)| held)))
 }
