@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
 use crate::record::{Record, Sinks};
 use crate::site::{Cases, Site, conditions};
-use crate::{block_order, calibration, metric_choice, open_part, recording, reference_server, resumption};
+use crate::{block_order, calibration, metric_choice, recording, reference_server, resumption};
 
 /// Longest wait for answers that are still out when the window closes.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -148,7 +148,7 @@ pub(crate) async fn conduct_ready(
     let mut study = ready.study(request, site)?;
     let started_at = study.started_at;
     let context = ready.context(request, site);
-    open_part::check(record, plan.at)?;
+    resumption::check_open_part(record, plan.at)?;
     let memory = bench.host.size().memory;
     let is_new = record.earlier().is_none();
     let has_pilots = plan.pilots && is_new;

@@ -148,7 +148,7 @@ pub(crate) fn check(runtime: &dyn Runtime, apps: &[App], tunable: &str, value: &
     Err((format!("names {tunable}, which {} does not have", runtime.id()), fix))
 }
 
-/// What mistakes call a setting that was typed.
+/// A setting as it is typed.
 pub(crate) fn setting(runtime: &dyn Runtime, tunable: &str, tuning: &Tuning) -> String {
     format!("--set {}.{tunable}={}", runtime.id(), tuning.get(tunable).unwrap_or_default())
 }

@@ -649,13 +649,12 @@ impl<'a> Values<'a> {
     }
 }
 
-/// A setting as it is typed.
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
 
     use clap::{Command, FromArgMatches};
+    use stampede_core::{Bytes, Runtime};
 
     use super::*;
 

@@ -220,7 +220,7 @@ mod tests {
 
     use stampede_core::{Bytes, Cpus};
 
-    use super::super::grid::{SizeCell, SizeFigures};
+    use super::super::grid::{SizeCell, SizeFigures, SizeOutcome};
     use super::super::outcome::{SizeFate, size_found};
     use super::*;
 

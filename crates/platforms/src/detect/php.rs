@@ -168,6 +168,8 @@ fn lacking(path: &Path, build: &PhpBuild, needed: &[String], install: &Install) 
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const INFORMATION: &str = "PHP Version => 8.2.29\nThread Safety => disabled\nextension_dir => /e => /e\n";

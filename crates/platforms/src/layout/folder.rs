@@ -153,7 +153,7 @@ pub struct CopyError(#[from] FolderError);
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
