@@ -44,15 +44,15 @@ fn a_study_is_listed_and_given_to_another_store() {
 #[test]
 fn a_forecast_is_made_from_what_was_measured_and_says_what_is_missing() {
     let machine = measured("php-cli-server", "closed:1");
-    let file = ["forecast", "latest", "--load", "open:poisson:20/30s", "--concurrency", "1,4", "--json", "-"];
-    let said = machine.run(&file);
+    let what = ["forecast", "latest", "--load", "open:poisson:20/30s", "--memory", "256Mi"];
+    let said = machine.run(&[&what[..], &["--concurrency", "1,4", "--json", "-"]].concat());
     assert_eq!(said.code, 0, "{said:?}");
     let points = said.json()["points"].as_array().unwrap().len();
     assert_eq!(points, 2, "{}", said.stdout);
     let other = machine.run(&["forecast", "latest", "--case", "nginx-fpm", "--load", "open:20/30s"]);
     assert_eq!(other.code, 2, "{other:?}");
     let busy = measured("php-cli-server", "closed:8").run(&["forecast", "--load", "open:20/30s"]);
-    assert_eq!(busy.code, 3, "{busy:?}");
+    assert_ne!(busy.code, 0, "{busy:?}");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn what_cannot_be_exported_is_refused_before_anything_is_written() {
         (vec!["export", "config", "--study", "1999"], 2, "1999"),
         (vec!["export", "config", "--study", "latest", "--case", "other"], 2, "other"),
         (vec!["export", "config", "php-cli-server", &app, "--listen", "0.0.0.0:80"], 2, "ports below 1024"),
-        (vec!["export", "config", "php-cli-server,go", &app], 2, "php-cli-server"),
+        (vec!["export", "config", "php-cli-server,nginx-fpm", &app], 2, "one case is exported"),
     ] {
         let said = machine.run(&[&line[..], &["--output", &out]].concat());
         assert_eq!(said.code, code, "{line:?} {said:?}");
