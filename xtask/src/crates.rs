@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 34] = [
+const MAY_USE: [(&str, &[&str]); 35] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -36,6 +36,10 @@ const MAY_USE: [(&str, &[&str]); 34] = [
     ("harness", &["core", "seam", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
     ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "harness", "store"]),
+    (
+        "drive",
+        &["conduct", "core", "generators", "kubernetes", "load", "plan", "priority", "report", "seam", "vantage"],
+    ),
     ("mimic", &["core", "plan", "seam", "report"]),
     ("report", &["core", "seam", "analysis", "scale", "forecast"]),
     ("progress", &["core", "analysis", "harness", "conduct", "report"]),

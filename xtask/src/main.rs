@@ -3,6 +3,7 @@
 //! `site` builds the pages of the documents, and `licences` and `sbom` print what is inside the
 //! program (scripts/dist.sh).
 
+mod circles;
 mod crates;
 mod files;
 mod findings;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     match args[..] {
         ["tidy"] => {
             let problems = [
+                circles::check(&root),
                 crates::check(&root),
                 files::check(&root),
                 findings::check(&root),
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
             ];
             ended(
                 &problems.concat(),
-                "tidy: crate graph, file lengths, pages of findings, flags, names of types, crates without I/O, runtime folders, links of documents, words: all in order",
+                "tidy: crate graph, circles of files, file lengths, pages of findings, flags, names of types, crates without I/O, runtime folders, links of documents, words: all in order",
             )
         }
         ["words", "--write"] => ended(&words::write(&root).err().unwrap_or_default(), "words: written"),

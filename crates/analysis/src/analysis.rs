@@ -1,18 +1,17 @@
 //! A whole study, analysed.
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use stampede_core::{CaseId, Estimate, Finding, OpenPart, Study, Trial, Verdict};
-use stampede_stats::{Confidence, mean, mean_interval, rank_sets};
+use stampede_core::{CaseId, Finding, OpenPart, Study, Trial, Verdict};
+use stampede_stats::rank_sets;
 
-use crate::activity::{self, Activity};
+use crate::activity;
+use crate::case_summary::CaseSummary;
 use crate::inside::InsideProfile;
 use crate::metric::{Better, METRICS, Metric, primary_of};
 use crate::pace::trial_time;
-use crate::record::Record;
-use crate::rules::{self, Bottleneck};
+use crate::record::{Record, estimate};
+use crate::rules;
 use crate::verdict::{Recommendation, Verdicts, adjusted_means, judge, recommend};
 
 /// What the records of a study say.
@@ -35,28 +34,6 @@ pub struct Analysis {
     pub detectable: Option<f64>,
     /// Which case to take; absent where the study does not ask.
     pub recommendation: Option<Recommendation>,
-}
-
-/// What the records say about one case.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CaseSummary {
-    /// The case.
-    pub case: CaseId,
-    /// Means over its measured trials, by key of the metric, with t intervals at 95 %. A metric that some measured trial
-    /// does not have is absent: a mean over the others would favour the case that answered more.
-    pub summary: BTreeMap<&'static str, Estimate>,
-    /// The ranks that it may have: from 1 + the number of cases that were shown to be better, to the number of all minus those
-    /// that were shown to be worse. They hold for all cases at once in 95 % of studies. Cases that lack the primary metric
-    /// in a trial that counts, or were never measured, have none and count among neither.
-    pub ranks: Option<RangeInclusive<usize>>,
-    /// Findings, most severe first.
-    pub findings: Vec<Finding>,
-    /// What probably limits its rate.
-    pub bottleneck: Option<Bottleneck>,
-    /// What its servers and the kernel said while it ran; absent where nothing was sampled.
-    pub activity: Option<Activity>,
-    /// Where PHP's time went; absent where its stacks were not sampled.
-    pub inside: Option<Box<InsideProfile>>,
 }
 
 impl Analysis {
@@ -150,17 +127,6 @@ fn summarise(record: &Record<'_>) -> CaseSummary {
     let inside = InsideProfile::of(record).map(Box::new);
     let bottleneck = rules::bottleneck(&findings);
     CaseSummary { case: record.case.id.clone(), summary, ranks: None, findings, bottleneck, activity, inside }
-}
-
-pub(crate) fn estimate(metric: &Metric, record: &Record<'_>) -> Option<Estimate> {
-    let values: Vec<f64> = record.measured().map(metric.reader).collect::<Option<_>>()?;
-    let interval = mean_interval(&values, Confidence::P95).ok();
-    Some(Estimate {
-        value: mean(&values)?,
-        low: interval.map(|interval| interval.low),
-        high: interval.map(|interval| interval.high),
-        n: values.len() as u32,
-    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod activity;
 mod analysis;
 mod baseline;
 mod capacity;
+mod case_summary;
 mod inside;
 mod metric;
 mod nested;
@@ -24,7 +25,7 @@ mod why;
 mod samples;
 
 pub use activity::{Activity, UnitActivity};
-pub use analysis::{Analysis, CaseSummary, analyse, analyse_parts, findings};
+pub use analysis::{Analysis, analyse, analyse_parts, findings};
 pub use baseline::{
     BUSY, Drift, LEAST_WARM_UP, LifetimeCost, MOST_PILOT, PilotWatch, calibrates, drift, noise_floor, untold, window,
     within_budget,
@@ -33,6 +34,7 @@ pub use capacity::{
     CONFIRMATION, Capacity, CapacityStep, CurvePoint, Found, MOST_PROBES, ProbeEnd, ProbeSummary, ProbeWatch, capacity,
     capacity_step, least_capacity_time,
 };
+pub use case_summary::CaseSummary;
 pub use inside::{FlameNode, FlameTree, FunctionTime, InsideProfile, InsideSubject, PartTime, TimePart, WaitTime};
 pub use metric::{Better, METRICS, Metric, PER_VCPU_SECOND, Unit, metric, percentile, primary};
 pub use nested::TurnScatter;

@@ -9,10 +9,12 @@ mod confirmation;
 mod grid;
 mod hopeless;
 mod outcome;
+mod question;
 mod search;
 
 pub use self::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, SizeVerdict};
 pub use self::grid::{SizeCell, SizeFigures, SizeGrid, SizeOutcome, SizeReading, SizeRole};
 pub use self::hopeless::{Hopeless, MEMORY_MARGIN};
 pub use self::outcome::{SizeChoice, SizeFate, SizeFound, size_found};
-pub use self::search::{SizeQuestion, SizeStage, SizeStep, size_step};
+pub use self::question::SizeQuestion;
+pub use self::search::{SizeStage, SizeStep, size_step};

@@ -18,8 +18,8 @@ use stampede_core::{CaseId, Outcome, Study, Trial};
 pub use self::ladder::{Move, Proposal, Reached, Room, proposals};
 pub use self::objective::{Shortfall, is_miss, missed, objective_metric, score, shortfalls};
 pub(crate) use self::race::survivors;
-pub use self::search::{Search, Tried, best};
-pub use self::space::{Knob, Point, Space};
+pub use self::search::{Search, best};
+pub use self::space::{Knob, Point, Space, Tried};
 pub use self::step::{FIRST, LAST, LadderStep};
 
 /// What came of a race.

@@ -4,18 +4,22 @@
 
 pub(crate) mod adjusted_means;
 mod change;
+mod change_outcome;
 mod change_points;
 mod deployable;
 mod judge;
+mod margins;
 mod multiple_comparisons;
 mod recommendation;
 mod stopping_rule;
 
-pub use self::change::{Change, ChangeError, Loss, Outcome, between_studies, losses, of_gate};
+pub use self::change::{Change, ChangeError, Loss, between_studies, losses, of_gate};
+pub use self::change_outcome::Outcome;
 pub use self::change_points::{LevelChange, level_changes};
 pub use self::deployable::{DeployableError, deployable};
-pub use self::judge::{MIN_BLOCKS, hides_precision};
-pub(crate) use self::judge::{Verdicts, against, contrast, judge, judge_together, margins};
+pub(crate) use self::judge::{Verdicts, against, contrast, judge, judge_together};
+pub(crate) use self::margins::margins;
+pub use self::margins::{MIN_BLOCKS, hides_precision};
 pub use self::multiple_comparisons::ERROR;
 pub(crate) use self::multiple_comparisons::Family;
 pub(crate) use self::recommendation::recommend;

@@ -2,8 +2,9 @@
 
 use std::error::Error;
 
+use stampede_analysis::{Found, capacity};
 use stampede_core::{Outcome, Study, StudyKind, Trial, with_causes};
-use stampede_store::StoreError;
+use stampede_store::{StoreError, StoredStudy};
 
 /// How Stampede ends: the numbers are part of the command line's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +71,18 @@ impl Failure {
     }
 }
 
-/// How a study ends that came to its end, by what became of its trials.
+/// How a study ends that came to its end, by what became of its trials, or by what it found where it asked for a rate.
 #[must_use]
 pub fn exit_of(study: Option<&Study>, trials: &[Trial]) -> Exit {
+    if let Some(study) = study.filter(|study| study.kind == StudyKind::Capacity)
+        && let Some(found) = capacity(study, trials).found
+    {
+        return match found {
+            Found::Rate { .. } => Exit::Done,
+            Found::Nothing { .. } => Exit::GateFailed,
+            Found::BeyondGenerator { .. } => Exit::Invalid,
+        };
+    }
     // A change that does not work answers the question as well.
     let base = study.filter(|study| study.kind == StudyKind::Why).and_then(|study| study.cases.first());
     let counts = |trial: &&Trial| base.is_none_or(|base| base.id == trial.case);
@@ -84,4 +94,11 @@ pub fn exit_of(study: Option<&Study>, trials: &[Trial]) -> Exit {
     } else {
         Exit::Done
     }
+}
+
+/// How a search ends that has an answer, by the studies that its answer rests on.
+pub fn exit_of_all<'a>(studies: impl IntoIterator<Item = &'a StoredStudy>) -> Exit {
+    let exits: Vec<Exit> =
+        studies.into_iter().map(|StoredStudy { study, trials, .. }| exit_of(Some(study), trials)).collect();
+    [Exit::TrialFailed, Exit::Invalid].into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Done)
 }

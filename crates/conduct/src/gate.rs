@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use stampede_analysis::{Change, of_gate};
-use stampede_core::{Candidate, CaseId, Exchange, Failures, StudyKind};
+use stampede_analysis::{Change, ChangeError, Loss, Outcome, between_studies, losses, of_gate};
+use stampede_core::{Candidate, CaseId, Exchange, StudyKind};
 use stampede_plan::{ComparePlan, RuntimeChoice};
 use stampede_store::StoredStudy;
 
@@ -43,17 +43,8 @@ pub fn gate(
     let plan = runtime.block_on(merge(bench, &base, head))?;
     let plan = ComparePlan { precision: threshold, ..plan };
     drop(runtime);
-    let request = StudyRequest {
-        plan: &plan,
-        beside: &[],
-        id: None,
-        kind: StudyKind::Gate,
-        deciding: Deciding::InWindow(metric),
-        slo: None,
-        failures: Failures::Faults,
-        resume: None,
-        backend: None,
-    };
+    let deciding = Deciding::InWindow(metric);
+    let request = StudyRequest { deciding, ..StudyRequest::of(&plan, StudyKind::Gate) };
     let (ended, mut record) = carry_out(bench, store, &request)?;
     let Some(study) = record.study().cloned() else {
         return ended.map(|_| Gated::Interrupted(0));
@@ -73,6 +64,47 @@ pub fn gate(
     let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
     let stored = StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick };
     Ok(Gated::Done(Box::new((change, stored))))
+}
+
+/// What two stored studies say of the change between them, by a metric or by that of the first.
+///
+/// # Errors
+///
+/// When they cannot be compared, or what was measured says nothing.
+pub fn gate_stored(studies: [&StoredStudy; 2], metric: Option<&str>, threshold: f64) -> Result<Vec<Change>, Failure> {
+    let is_scaled = |stored: &StoredStudy| {
+        stored.study.kind == StudyKind::Scale || stored.trials.iter().any(|trial| trial.scale.is_some())
+    };
+    if let Some(scaled) = studies.into_iter().find(|stored| is_scaled(stored)) {
+        return Err(Failure::usage(format!(
+            "study:{} is of an autoscaled service, whose cold starts a gate does not judge\n  give studies of stampede compare",
+            scaled.study.id
+        )));
+    }
+    let [base, head] = studies.map(|stored| (&stored.study, &stored.trials[..]));
+    between_studies(metric.and_then(stampede_analysis::metric), base, head, threshold).map_err(|error| match error {
+        ChangeError::NothingInCommon | ChangeError::Conditions { .. } => Failure::usage(error),
+        _ => Failure { exit: Exit::Invalid, ..Failure::missing(error) },
+    })
+}
+
+/// Trials that do not count, of cases that are compared: others say nothing of the change.
+#[must_use]
+pub fn gate_losses(studies: &[StoredStudy], changes: &[Change]) -> Vec<Loss> {
+    let all = studies.iter().flat_map(|stored| losses(&stored.study, &stored.trials));
+    all.filter(|loss| studies.len() == 1 || changes.iter().any(|change| change.case == loss.case)).collect()
+}
+
+/// How a gate ends. A change that is shown to be worse fails, whatever else is the matter; otherwise all trials must count.
+#[must_use]
+pub fn gate_exit(outcome: Outcome, passes: bool, losses: &[Loss]) -> Exit {
+    match outcome {
+        Outcome::Failed => Exit::GateFailed,
+        _ if losses.iter().any(|loss| loss.failed > 0) => Exit::TrialFailed,
+        _ if losses.iter().any(|loss| loss.invalid > 0) => Exit::Invalid,
+        _ if passes => Exit::Done,
+        _ => Exit::GateFailed,
+    }
 }
 
 /// Both sides as cases of one plan, under the conditions that their plans agree on.
@@ -164,4 +196,32 @@ fn served_by_one(base: &ComparePlan, head: &ComparePlan) -> Result<Vec<[Candidat
         names(base),
         names(head)
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_that_do_not_count_are_no_pass() {
+        let loss = |failed: u32, invalid: u32| Loss {
+            case: CaseId::new("head"),
+            failed,
+            invalid,
+            trials: 12,
+            reason: "no answer".to_owned(),
+        };
+        for (outcome, lost, passes, expected) in [
+            (Outcome::Passed, None, true, Exit::Done),
+            (Outcome::Passed, Some(loss(9, 0)), true, Exit::TrialFailed),
+            (Outcome::Passed, Some(loss(0, 1)), true, Exit::Invalid),
+            (Outcome::Undecided, Some(loss(1, 1)), false, Exit::TrialFailed),
+            (Outcome::Undecided, None, false, Exit::GateFailed),
+            (Outcome::Undecided, None, true, Exit::Done),
+            (Outcome::Failed, Some(loss(9, 0)), false, Exit::GateFailed),
+        ] {
+            let losses: Vec<Loss> = lost.into_iter().collect();
+            assert_eq!(gate_exit(outcome, passes, &losses), expected, "{outcome:?} {losses:?}");
+        }
+    }
 }

@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,7 +16,7 @@ use stampede_seam::{Backend, Platform};
 use tokio::runtime::Runtime;
 
 use crate::exit::Failure;
-use crate::interrupts::{Interrupts, heed};
+use crate::interrupts::Interrupts;
 use crate::notices::Notices;
 
 /// Longest wait for blocking threads at the end; a request whose server is gone ends at once.
@@ -127,7 +128,7 @@ pub struct Bench<'a> {
 
 impl Bench<'_> {
     /// Tells lines that are laid out as they are.
-    pub(crate) fn note(&self, text: &str) {
+    pub fn note(&self, text: &str) {
         if !self.quiet {
             self.host.notices().note(text);
         }
@@ -148,7 +149,7 @@ impl Bench<'_> {
     }
 
     /// Warns, also where all else is quiet.
-    pub(crate) fn warning(&self, text: &str) {
+    pub fn warning(&self, text: &str) {
         self.host.notices().warning(text);
     }
 }
@@ -174,4 +175,30 @@ pub fn attend<W: Future<Output = Result<(), Failure>>>(
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
     Ok(ended)
+}
+
+/// Does work until it is done, a signal ends it, or it ends for the first Ctrl-C: that lets the block that is measured be
+/// completed, the second one does not. Whoever drops the work cleans up.
+async fn heed(
+    mut interrupts: Box<dyn Interrupts>,
+    stop: &Stop,
+    bench: Bench<'_>,
+    work: impl Future<Output = Result<(), Failure>>,
+) -> Result<Ended, Failure> {
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            is_interrupt = interrupts.next() => {
+                if !is_interrupt || !stop.ask() {
+                    return Ok(Ended::Interrupted);
+                }
+                bench.host.notices().stopping(bench.quiet);
+            }
+            ended = &mut work => {
+                let ended_as = if stop.is_obeyed() { Ended::Interrupted } else { Ended::Complete };
+                return ended.map(|()| ended_as);
+            }
+        }
+    }
 }

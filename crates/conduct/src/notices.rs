@@ -22,6 +22,12 @@ pub trait Notices: Sync {
     /// That the first Ctrl-C was heard: the round is completed.
     fn stopping(&self, quiet: bool);
 
+    /// Whether a person sees one line that is drawn over and over.
+    fn has_line(&self, quiet: bool) -> bool;
+
+    /// Draws it; an empty one takes it away.
+    fn line(&self, text: &str);
+
     /// The progress of a study. `earlier` is how long it was measured already, where it is resumed.
     fn progress<'a>(&self, quiet: bool, stop: &'a Stop, earlier: Duration) -> Box<dyn Progress + 'a>;
 }

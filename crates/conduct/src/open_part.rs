@@ -86,19 +86,6 @@ fn closed_part(plan: &ComparePlan) -> ComparePlan {
     ComparePlan { rounds, ..plan.clone() }
 }
 
-/// Sees that what is resumed has no open part that is asked for no longer, or at another share.
-pub(crate) fn check(record: &mut Record, at: Option<LoadShare>) -> Result<(), Failure> {
-    let Some(id) = record.earlier().map(|earlier| earlier.study.id.clone()) else { return Ok(()) };
-    match record.store().open_part(&id).map_err(Failure::missing)? {
-        Some(part) if at != Some(part.share) => Err(Failure::usage(format!(
-            "cannot resume study {id}: its open part is at {}, which was not typed now\n  type --at {}%, or leave out --resume",
-            part.share,
-            part.share.percent()
-        ))),
-        _ => Ok(()),
-    }
-}
-
 /// How the trials of an open part are measured.
 #[derive(Clone, Debug, PartialEq)]
 struct Trials {

@@ -5,13 +5,14 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use stampede_core::{
-    Carrier, Case, CaseId, CpuLayout, Denied, Load, PhpBuild, PhpModule, PhpSetup, Revision, Sending, Site, Slo, Study,
-    StudyId, StudyKind, Topology, Trial,
+    Carrier, Case, CaseId, CpuLayout, Denied, Load, LoadShare, PhpBuild, PhpModule, PhpSetup, Revision, Sending, Site,
+    Slo, Study, StudyId, StudyKind, Topology, Trial,
 };
 use stampede_plan::{ComparePlan, OrderChoice};
 use stampede_store::{Store, StoredStudy, StudyRow};
 
 use crate::exit::Failure;
+use crate::record::Record;
 
 /// The study of this name, or the newest of this kind that was not finished. One that another Stampede is measuring now looks
 /// like one that was interrupted: only with the lock on measuring is it known that there is none.
@@ -261,6 +262,19 @@ fn of_setup(then: Option<&PhpBuild>, now: Option<&PhpBuild>) -> Vec<String> {
 fn differ<T: Display + PartialEq + ?Sized>(found: &mut Vec<String>, what: &str, then: &T, now: &T) {
     if then != now {
         found.push(format!("{what}: {then} then, {now} now"));
+    }
+}
+
+/// Sees that what is resumed has no open part that is asked for no longer, or at another share.
+pub(crate) fn check_open_part(record: &mut Record, at: Option<LoadShare>) -> Result<(), Failure> {
+    let Some(id) = record.earlier().map(|earlier| earlier.study.id.clone()) else { return Ok(()) };
+    match record.store().open_part(&id).map_err(Failure::missing)? {
+        Some(part) if at != Some(part.share) => Err(Failure::usage(format!(
+            "cannot resume study {id}: its open part is at {}, which was not typed now\n  type --at {}%, or leave out --resume",
+            part.share,
+            part.share.percent()
+        ))),
+        _ => Ok(()),
     }
 }
 

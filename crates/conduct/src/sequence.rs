@@ -92,15 +92,12 @@ impl<'a> Sequence<'a> {
         let [first, beside @ ..] = plans else { return Err(Failure::usage("nothing is to be measured")) };
         let mut copies = std::mem::take(&mut self.copies);
         let request = StudyRequest {
-            plan: first,
             beside,
             id: Some(StudyId::new(id)),
-            kind,
             deciding: Deciding::Metric(Some(self.metric.clone())),
             slo: first.slo.clone(),
             failures: self.failures,
-            resume: None,
-            backend: None,
+            ..StudyRequest::of(first, kind)
         };
         let conducted = Box::pin(study::conduct(&request, site, &mut copies, &mut record)).await;
         self.copies = copies;

@@ -15,7 +15,7 @@ use stampede_plan::{ComparePlan, SizePlan};
 use stampede_scale::SteadySize;
 use stampede_store::StoredStudy;
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::host::{Bench, Ended, attend};
 use crate::sequence::Sequence;
 use crate::site::Site;
@@ -333,4 +333,16 @@ fn outcome_of(trial: &Trial, plan: &SizePlan) -> SizeOutcome {
         memory_peak: (memory_peak > 0).then(|| Bytes::new(memory_peak)),
         throttled: if periods > 0 { throttled_periods as f64 / periods as f64 } else { 0.0 },
     })
+}
+
+/// How a search for a size ends. One without a choice says whether sizes miss, do not serve, or cannot be told.
+#[must_use]
+pub fn size_exit(found: &SizeFound, readings: &[SizeReading]) -> Exit {
+    let is_any = |test: fn(&SizeOutcome) -> bool| readings.iter().any(|reading| test(&reading.outcome));
+    match () {
+        () if found.choice.is_some() => Exit::Done,
+        () if is_any(|outcome| matches!(outcome, SizeOutcome::Served(_))) => Exit::GateFailed,
+        () if is_any(|outcome| matches!(outcome, SizeOutcome::Unusable(_))) => Exit::Invalid,
+        () => Exit::TrialFailed,
+    }
 }

@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
 use crate::record::{Record, Sinks};
 use crate::site::{Cases, Site, conditions};
-use crate::{block_order, calibration, metric_choice, open_part, recording, reference_server, resumption};
+use crate::{block_order, calibration, metric_choice, recording, reference_server, resumption};
 
 /// Longest wait for answers that are still out when the window closes.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -59,7 +59,14 @@ pub struct StudyRequest<'a> {
     pub backend: Option<Backend>,
 }
 
-impl StudyRequest<'_> {
+impl<'a> StudyRequest<'a> {
+    /// A question about the cases of a plan, decided by its first metric, whose answers must be right.
+    #[must_use]
+    pub fn of(plan: &'a ComparePlan, kind: StudyKind) -> Self {
+        let (deciding, failures) = (Deciding::Metric(None), Failures::Faults);
+        Self { plan, beside: &[], id: None, kind, deciding, slo: None, failures, resume: None, backend: None }
+    }
+
     /// Whether pilots choose how long its windows are: those of a comparison that is no part of something else.
     fn chooses_window(&self) -> bool {
         self.plan.window_by_pilots && self.kind == StudyKind::Compare && self.id.is_none()
@@ -141,7 +148,7 @@ pub(crate) async fn conduct_ready(
     let mut study = ready.study(request, site)?;
     let started_at = study.started_at;
     let context = ready.context(request, site);
-    open_part::check(record, plan.at)?;
+    resumption::check_open_part(record, plan.at)?;
     let memory = bench.host.size().memory;
     let is_new = record.earlier().is_none();
     let has_pilots = plan.pilots && is_new;

@@ -100,6 +100,13 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+impl Answer {
+    /// The first value of a header, whatever the case of its name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+}
+
 /// What an answer must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {

@@ -7,14 +7,9 @@ use stampede_core::{Answer, ExpectedHead};
 
 use crate::known::Known;
 
-/// The first value of a header.
-pub(crate) fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
-    answer.headers.iter().find(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
-}
-
 /// The kind of an answer's content, without parameters; empty where it has none.
 pub(crate) fn kind(answer: &Answer) -> String {
-    let kind = header(answer, "content-type").and_then(|value| value.split(';').next());
+    let kind = answer.header("content-type").and_then(|value| value.split(';').next());
     kind.unwrap_or_default().trim().to_lowercase()
 }
 
@@ -43,7 +38,7 @@ fn cookies(answer: &Answer) -> BTreeSet<String> {
 pub(crate) fn expected(answer: &Answer, known: &Known) -> ExpectedHead {
     ExpectedHead {
         content_type: (!answer.body.is_empty()).then(|| kind(answer)),
-        location: header(answer, "location").map(|location| known.on_server(location).to_owned()),
+        location: answer.header("location").map(|location| known.on_server(location).to_owned()),
         cookies: Some(cookies(answer)),
     }
 }
@@ -59,7 +54,7 @@ pub(crate) fn check(expected: &ExpectedHead, answer: &Answer, known: &Known) -> 
     if let Some(kind) = content_type.as_ref().filter(|kind| !is_same(kind, &came)) {
         return Err(format!("Content-Type {} was expected, and {} came", or_none(kind), or_none(&came)));
     }
-    let came = header(answer, "location").map(|location| known.on_server(location)).unwrap_or_default();
+    let came = answer.header("location").map(|location| known.on_server(location)).unwrap_or_default();
     if let Some(place) = location.as_ref().filter(|place| *place != came) {
         return Err(format!("Location {} was expected, and {} came", or_none(place), or_none(came)));
     }

@@ -10,8 +10,6 @@ use regex::bytes::Regex;
 use stampede_core::{Answer, Case, Endpoint, MaskClass};
 use stampede_seam::Running;
 
-use crate::head::header;
-
 /// Names of SAPIs that are no words of another meaning.
 const DISTINCT_SAPIS: [&str; 5] = ["cli-server", "fpm-fcgi", "cgi-fcgi", "apache2handler", "phpdbg"];
 
@@ -79,7 +77,7 @@ impl Known {
     /// The same with what the server calls itself in an answer.
     pub(crate) fn of_answer(&self, answer: &Answer) -> Self {
         let mut known = self.clone();
-        known.software.extend(header(answer, "server").map(str::to_owned));
+        known.software.extend(answer.header("server").map(str::to_owned));
         known
     }
 

@@ -11,7 +11,7 @@ use crate::event::{Event, Sink, SinkError};
 use crate::known::Known;
 use crate::prepare::Prepared;
 use crate::ready::{self, Front};
-use crate::verify::{Sent, Verification, Visit, WrongAnswer, times};
+use crate::verify::{Failure, Sent, Verification, Verified, Visit, WrongAnswer, times};
 use crate::visitor::Visitor;
 
 const FIX: &str = Outcome::FIX;
@@ -36,6 +36,29 @@ const CONFIRMATIONS: usize = 2;
 const MODE: &str = "mode";
 const KEPT: &str = "worker";
 const AFRESH: &str = "classic";
+
+impl Verification<'_> {
+    /// Sends every exchange and checks its answer, then lets two visitors repeat all but those that are sent once, in mixed orders.
+    ///
+    /// # Errors
+    ///
+    /// When the sink cannot take an event. Within: the first wrong answer, with the exchange, what was expected and what came, in a
+    /// few lines, and which request changed it, where another one did.
+    pub(crate) async fn of(
+        &self,
+        running: &dyn Running,
+        front: &Front,
+        sink: &mut dyn Sink,
+    ) -> Result<Result<Verified, String>, SinkError> {
+        let known = &Known::of(running, &self.prepared.case);
+        let visit = Visit { running, front, known, timeout: self.timeout, seed: self.seed };
+        match self.verified(&visit).await {
+            Ok(verified) => Ok(Ok(verified)),
+            Err(Failure::Silent(problem)) => Ok(Err(problem)),
+            Err(Failure::Wrong(wrong)) => Search::new(self, &wrong, sink).told().await.map(Err),
+        }
+    }
+}
 
 /// A search for the request that changed an answer.
 pub(crate) struct Search<'a> {

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 use stampede_core::{Answer, Request, named_status};
+use url::{Position, Url};
 
-use crate::head::header;
 use crate::known::Known;
 
 /// Words in paths of login pages.
@@ -28,7 +28,7 @@ pub(crate) fn redirect(request: &Request, answer: &Answer, known: &Known) -> Opt
     if !is_read(request) || !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
         return None;
     }
-    let location = header(answer, "location")?;
+    let location = answer.header("location")?;
     let place = known.on_server(location);
     let place = place.split('#').next().unwrap_or_default();
     let told = format!("is redirected to {location} ({})", named_status(answer.status));
@@ -106,32 +106,10 @@ fn message_of_php(body: &[u8]) -> Option<String> {
     Some(text.trim().chars().take(300).collect())
 }
 
-/// A reference against the path that it came from. RFC 3986, section 5.2, as far as servers' redirects use it.
+/// A reference against the path that it came from (RFC 3986, section 5.2), without what a browser does not send.
 fn joined(base: &str, reference: &str) -> String {
-    let path = base.split('?').next().unwrap_or_default();
-    if reference.starts_with('/') {
-        return reference.to_owned();
-    }
-    if reference.is_empty() {
-        return base.to_owned();
-    }
-    if reference.starts_with('?') {
-        return format!("{path}{reference}");
-    }
-    let folder = path.rfind('/').map_or("", |at| &path[..at]);
-    let (names, query) = reference.split_at(reference.find('?').unwrap_or(reference.len()));
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    let mut ends_open = false;
-    for part in names.split('/') {
-        ends_open = matches!(part, "" | "." | "..");
-        match part {
-            ".." => drop(parts.pop()),
-            "." | "" => {}
-            part => parts.push(part),
-        }
-    }
-    let end = if ends_open && !parts.is_empty() { "/" } else { "" };
-    format!("/{}{end}{query}", parts.join("/"))
+    let joined = Url::parse(&format!("http://localhost{base}")).and_then(|base| base.join(reference));
+    joined.map_or_else(|_| reference.to_owned(), |url| url[Position::BeforePath..Position::AfterQuery].to_owned())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::difference::difference;
 use crate::event::Sink;
-use crate::head::{self, header};
+use crate::head;
 use crate::known::Known;
 use crate::leak::Search;
 use crate::mask::{Learnt, Sample, fits, learn};
@@ -335,7 +335,7 @@ impl<'a> Asking<'a> {
                 let known = known.of_answer(&answer);
                 match &samples.first {
                     None => {
-                        let content_type = header(&answer, "content-type").map(str::to_owned);
+                        let content_type = answer.header("content-type").map(str::to_owned);
                         samples.first = Some((answer.status, head::expected(&answer, &known), content_type));
                     }
                     Some((status, ..)) if *status != answer.status => {

@@ -9,9 +9,7 @@ use stampede_core::{Answer, Body, Exchange, Expectation, Masked, Piece, Role, Se
 use stampede_seam::{BodyCheck, Check, LoadExchange, Platform, Running, Statuses};
 
 use crate::difference::difference;
-use crate::event::{Sink, SinkError};
 use crate::known::Known;
-use crate::leak::Search;
 use crate::mask::UnderLoad;
 use crate::order::order;
 use crate::prepare::Prepared;
@@ -95,34 +93,13 @@ impl WrongAnswer<'_> {
 }
 
 /// Why a deployment is not verified.
-enum Failure<'a> {
+pub(crate) enum Failure<'a> {
     /// It gave no answer.
     Silent(String),
     Wrong(WrongAnswer<'a>),
 }
 
 impl<'a> Verification<'a> {
-    /// Sends every exchange and checks its answer, then lets two visitors repeat all but those that are sent once, in mixed orders.
-    ///
-    /// # Errors
-    ///
-    /// When the sink cannot take an event. Within: the first wrong answer, with the exchange, what was expected and what came, in a
-    /// few lines, and which request changed it, where another one did.
-    pub(crate) async fn of(
-        &self,
-        running: &dyn Running,
-        front: &Front,
-        sink: &mut dyn Sink,
-    ) -> Result<Result<Verified, String>, SinkError> {
-        let known = &Known::of(running, &self.prepared.case);
-        let visit = Visit { running, front, known, timeout: self.timeout, seed: self.seed };
-        match self.verified(&visit).await {
-            Ok(verified) => Ok(Ok(verified)),
-            Err(Failure::Silent(problem)) => Ok(Err(problem)),
-            Err(Failure::Wrong(wrong)) => Search::new(self, &wrong, sink).told().await.map(Err),
-        }
-    }
-
     /// Sends every exchange once, in order, and checks its answer.
     ///
     /// # Errors
@@ -136,7 +113,7 @@ impl<'a> Verification<'a> {
         }
     }
 
-    async fn verified(&self, visit: &Visit<'_>) -> Result<Verified, Failure<'a>> {
+    pub(crate) async fn verified(&self, visit: &Visit<'_>) -> Result<Verified, Failure<'a>> {
         let (verified, history) = self.in_order(visit).await?;
         self.look_for_leaks(visit, history).await?;
         Ok(verified)

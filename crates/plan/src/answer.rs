@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use clap::Args;
 use stampede_scenario::{BodyCheck, Check, HeaderCheck, HeaderRule, Statuses};
 
-use crate::load::is_token;
+use crate::header::is_token;
 use crate::mistake::Gathered;
 
 /// The statuses that are right where nothing is said.

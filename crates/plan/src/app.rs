@@ -5,7 +5,7 @@ use stampede_core::{
 };
 
 use crate::case::Asked;
-use crate::compare::RuntimeChoice;
+use crate::choice::RuntimeChoice;
 use crate::listed::Listed;
 use crate::look::Look;
 use crate::mistake::Gathered;

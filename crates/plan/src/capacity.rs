@@ -6,12 +6,13 @@ use clap::Args;
 use stampede_core::Rounds;
 
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad, MachineSize};
+use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad};
 use crate::flags::{
     AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, MaxTimeFlag, OfflineFlag, PhpFlag, ReadyTimeoutFlag,
     SamplingFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::image::{self, ImageFlags};
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::rounds::read_max_time;
 

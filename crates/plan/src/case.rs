@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stampede_core::{App, CaseId, CaseRole, ImageApp, Runtime, Tuning};
+use stampede_core::{App, CaseId, CaseRole, ImageApp, Runtime, Topology, Tuning};
 
+use crate::case_name::{MOST_LETTERS, is_id};
 use crate::catalogue::Catalogue;
+use crate::choice::RuntimeChoice;
+use crate::choice::setting;
 use crate::choice::{RuntimesAsked, check, find, read_runtimes, read_settings};
-use crate::compare::{RuntimeChoice, setting};
 use crate::document::Text;
 use crate::image::{self, AskedImage};
 use crate::mistake::Gathered;
 use crate::plan_file::{CaseSection, PlanFile, RoleEntry};
-
-/// A longer name leaves no room for figures in 80 columns.
-const MOST_LETTERS: usize = 32;
 
 /// A case as it was asked for.
 pub(crate) struct Asked {
@@ -195,8 +194,10 @@ fn read_file_cases(
     cases
 }
 
-/// Whether a case can be called so.
-pub(crate) fn is_id(text: &str) -> bool {
-    let known = |character: char| character.is_ascii_alphanumeric() || "._-@".contains(character);
-    (1..=MOST_LETTERS).contains(&text.len()) && text.chars().all(known)
+/// Sees that nothing is put around an image: that would be programs of its container.
+pub(crate) fn check_alone(cases: &[Asked], topology: &Topology, mistakes: &mut Gathered) {
+    for case in cases.iter().filter(|case| case.image.is_some() && !topology.is_single()) {
+        let problem = "runs alone: replicas, balancers, services and restarts are not put around an image";
+        mistakes.add(&case.place, problem, "leave them out");
+    }
 }

@@ -2,13 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{App, AppKind, Runtime, RuntimeId, Tuning};
+use stampede_core::{App, AppKind, DefaultsContext, Limits, Load, Runtime, RuntimeId, Tuning, TuningProblem};
 
 use crate::catalogue::Catalogue;
-use crate::compare::RuntimeChoice;
 use crate::image::is_variable;
 use crate::mistake::Gathered;
 use crate::suggestion::suggest;
+
+/// How the runtimes were chosen, and what becomes of one that cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuntimeChoice {
+    /// Each was named: one that is missing is left out, and every report says so.
+    Named,
+    /// All that can serve the workload: one that is missing is left out with a note.
+    All,
+    /// The question needs every one of them: one that is missing is an error.
+    Settled,
+}
 
 /// Which runtimes a command line names.
 #[derive(Clone, Copy)]
@@ -136,6 +146,28 @@ pub(crate) fn check(runtime: &dyn Runtime, apps: &[App], tunable: &str, value: &
         false => suggest(tunable, names.iter().copied()),
     };
     Err((format!("names {tunable}, which {} does not have", runtime.id()), fix))
+}
+
+/// A setting as it is typed.
+pub(crate) fn setting(runtime: &dyn Runtime, tunable: &str, tuning: &Tuning) -> String {
+    format!("--set {}.{tunable}={}", runtime.id(), tuning.get(tunable).unwrap_or_default())
+}
+
+/// What a runtime is set to where these settings are given.
+pub(crate) fn tune(
+    runtime: &'static dyn Runtime,
+    app: &App,
+    limits: &Limits,
+    load: &Load,
+    given: &Tuning,
+    place: impl Fn(&str, &Tuning) -> String,
+    mistakes: &mut Gathered,
+) -> Tuning {
+    let tuning = runtime.defaults(&DefaultsContext { app, limits, load, given });
+    for TuningProblem { tunable, problem, fix } in runtime.validate(&tuning) {
+        mistakes.add(place(&tunable, &tuning), problem, fix);
+    }
+    tuning
 }
 
 #[cfg(test)]

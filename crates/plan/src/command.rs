@@ -9,9 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use stampede_core::{Command, CommandReady, CommandTunable, CommandValues, Places, Replacement, Stop, StopSignal};
 
-use crate::document::{Place, Text};
+use crate::document::{Place, Text, scalar};
 use crate::mistake::Gathered;
-use crate::template::scalar;
 
 /// Long enough for a server to answer what it is working on.
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);

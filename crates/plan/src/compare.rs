@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{
-    App, BlockOrder, Bytes, Candidate, Carrier, DefaultsContext, Exchange, Limits, Load, LoadShare, Rounds, Runtime,
-    RuntimeId, ServiceNeed, Slo, Topology, Tuning, TuningProblem, Workload,
+    BlockOrder, Candidate, Carrier, Exchange, Limits, Load, LoadShare, Rounds, RuntimeId, ServiceNeed, Slo, Topology,
+    Tuning, TuningProblem, Workload,
 };
 use stampede_scenario::Scenario;
 
@@ -16,9 +16,9 @@ use crate::app::{app_for, case_id, check_service, named, reach_services, read_ap
 use crate::application::Served;
 use crate::at::{read_at, settle_at};
 use crate::block_order::{OrderChoice, read_order, settle_order};
-use crate::case::{Asked, read_cases};
+use crate::case::{Asked, check_alone, read_cases};
 use crate::catalogue::Catalogue;
-use crate::choice::RuntimesAsked;
+use crate::choice::{RuntimeChoice, RuntimesAsked, tune};
 use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
@@ -33,6 +33,7 @@ use crate::kind::kinds_served;
 use crate::listed::Listed;
 use crate::load::read_feeders;
 use crate::look::Look;
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::php::{read_php, that_matter, with_build};
 use crate::plan_file::{LoadEntry, PlanFile, PlanSections};
@@ -151,28 +152,6 @@ pub(crate) enum GivenLoad<'a> {
     OfInstances(&'a dyn Fn(&Limits) -> u32),
     /// This one.
     Only(&'static str),
-}
-
-/// How large this machine is.
-#[derive(Clone, Copy, Debug)]
-pub struct MachineSize {
-    /// Processors that may be used.
-    pub cpus: u32,
-    /// Memory.
-    pub memory: Bytes,
-    /// Connections that the generator may open: each takes a file descriptor.
-    pub connections: u32,
-}
-
-/// How the runtimes were chosen, and what becomes of one that cannot run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RuntimeChoice {
-    /// Each was named: one that is missing is left out, and every report says so.
-    Named,
-    /// All that can serve the workload: one that is missing is left out with a note.
-    All,
-    /// The question needs every one of them: one that is missing is an error.
-    Settled,
 }
 
 /// A comparison without mistakes.
@@ -472,7 +451,7 @@ impl ComparePlan {
         };
         let images = read_images(&flags.images, &mut mistakes);
         let (cases, choice) = read_cases(runtimes, images, &set, file.as_ref(), apps, catalogue, &mut mistakes);
-        image::check_alone(&cases, &topology, &mut mistakes);
+        check_alone(&cases, &topology, &mut mistakes);
         let workload = served.as_ref().ok().map(|served| &served.workload);
         let chosen_apps = read_apps(chosen_apps.as_deref(), workload, &mut mistakes);
         let builds = read_php(builds.as_deref(), &mut mistakes);
@@ -670,32 +649,12 @@ impl<'a> Values<'a> {
     }
 }
 
-/// A setting as it is typed.
-pub(crate) fn setting(runtime: &dyn Runtime, tunable: &str, tuning: &Tuning) -> String {
-    format!("--set {}.{tunable}={}", runtime.id(), tuning.get(tunable).unwrap_or_default())
-}
-
-pub(crate) fn tune(
-    runtime: &'static dyn Runtime,
-    app: &App,
-    limits: &Limits,
-    load: &Load,
-    given: &Tuning,
-    place: impl Fn(&str, &Tuning) -> String,
-    mistakes: &mut Gathered,
-) -> Tuning {
-    let tuning = runtime.defaults(&DefaultsContext { app, limits, load, given });
-    for TuningProblem { tunable, problem, fix } in runtime.validate(&tuning) {
-        mistakes.add(place(&tunable, &tuning), problem, fix);
-    }
-    tuning
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
 
     use clap::{Command, FromArgMatches};
+    use stampede_core::{Bytes, Runtime};
 
     use super::*;
 

@@ -5,12 +5,13 @@ use std::path::Path;
 use clap::Args;
 
 use crate::catalogue::Catalogue;
-use crate::compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize};
+use crate::compare::{ChangeMetric, CompareFlags, ComparePlan};
 use crate::flags::{
     DeploymentFlags, DurationFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, RoundsFlag, RuntimesFlag, SeedFlag,
     SubjectFlag, WarmUpFlag,
 };
 use crate::image::ImageFlags;
+use crate::machine_size::MachineSize;
 use crate::mistake::Mistakes;
 
 /// What an image's case is called until it is one of two sides.

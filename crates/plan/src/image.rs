@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stampede_core::{App, AppKind, ImageApp, ImageSource, Runtime, Topology, Volume, Workload};
+use stampede_core::{App, AppKind, ImageApp, ImageSource, Runtime, Volume, Workload};
 
-use crate::case::{Asked, is_id};
+use crate::case_name::is_id;
 use crate::document::{Place, Text};
 use crate::flags::SubjectFlag;
 use crate::mistake::Gathered;
@@ -157,14 +157,6 @@ pub(crate) fn app(image: &ImageApp, workload: &Workload) -> App {
         app.site.https = first.site.https;
     }
     app
-}
-
-/// Sees that nothing is put around an image: that would be programs of its container.
-pub(crate) fn check_alone(cases: &[Asked], topology: &Topology, mistakes: &mut Gathered) {
-    for case in cases.iter().filter(|case| case.image.is_some() && !topology.is_single()) {
-        let problem = "runs alone: replicas, balancers, services and restarts are not put around an image";
-        mistakes.add(&case.place, problem, "leave them out");
-    }
 }
 
 /// What the arguments of a command mean that takes one runtime: where an image is given and no runtime is named `image`, the first

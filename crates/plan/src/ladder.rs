@@ -6,9 +6,11 @@ use clap::Args;
 use stampede_core::{App, Candidate, Rounds, RuntimeId, Topology, Tuning, TuningProblem};
 
 use crate::catalogue::Catalogue;
+use crate::choice::RuntimeChoice;
 use crate::choice::find;
-use crate::compare::{CompareFlags, ComparePlan, Given, MachineSize, RuntimeChoice};
+use crate::compare::{CompareFlags, ComparePlan, Given};
 use crate::flags::RuntimesFlag;
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::topology::check_sum;
 use crate::tune::TuneFlags;

@@ -11,9 +11,10 @@ use stampede_core::{Carrier, Load, Protocol, Request};
 use stampede_scenario::{Check, Pause, Scenario};
 
 use crate::answer::{CheckFlags, read_check};
-use crate::compare::MachineSize;
 use crate::flags::GeneratorsFlag;
 use crate::generators::read_generators;
+use crate::header::{CARRYING, is_token};
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{NO_PAUSE, read_duration, read_load, read_pause, read_request_timeout, read_seed};
 use crate::scenario;
@@ -24,9 +25,6 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The seed of random arrivals: the same command sends the same load.
 const DEFAULT_SEED: u64 = 1;
-
-/// Headers that say how a request is carried, which the engine does.
-pub(crate) const CARRYING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 
 /// What a scenario says itself, or cannot go with.
 const OF_SCENARIO: [&str; 13] = [
@@ -408,11 +406,6 @@ fn read_headers(typed: &[String], mistakes: &mut Gathered) -> (Option<String>, B
         }
     }
     (host, headers)
-}
-
-/// A token of RFC 9110, section 5.6.2.
-pub(crate) fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use stampede_core::{Load, Play, Workload};
 use stampede_scenario::Scenario;
 
 use crate::catalogue::Catalogue;
-use crate::compare::MachineSize;
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::scenario;
 use crate::suggestion::suggest;

@@ -17,12 +17,13 @@ use stampede_scale::{CloudRunParameters, Policy, Scaling, Service};
 use self::case::{CaseKeys, ScaledRow};
 use self::file::{PublishedFile, RowEntry, TableEntry};
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, ComparePlan, MachineSize};
+use crate::compare::{CompareFlags, ComparePlan};
 use crate::document::Text;
 use crate::flags::{
     ClientRttFlag, DurationFlag, ExchangesFlag, FeederFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag,
     WarmUpFlag,
 };
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistake, Mistakes};
 use crate::quantity::read_seed;
 use crate::rounds::MOST_ROUNDS;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use stampede_core::{Arrivals, Bytes, Cpus, Load};
 use stampede_scenario::Pause;
 
-use crate::compare::MachineSize;
+use crate::machine_size::MachineSize;
 use crate::mistake::Gathered;
 
 const DEFAULT_LOAD: Load = Load::Closed { connections: 16 };

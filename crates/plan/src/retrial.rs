@@ -11,13 +11,14 @@ use stampede_core::{
 
 use crate::block_order::OrderChoice;
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, ComparePlan, MachineSize};
+use crate::compare::{CompareFlags, ComparePlan};
 use crate::flags::{
     AppFlag, BaseImageFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, InsideFlag,
     MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag,
     SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::image::ImageFlags;
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::PLAN_FILE;
 use crate::platform::{PlatformChoice, Software};

@@ -7,11 +7,13 @@ use stampede_core::{Candidate, CaseId, Limits, Load, Runtime, Topology};
 
 use crate::app::{app_for, named, read_apps};
 use crate::catalogue::Catalogue;
+use crate::choice::setting;
+use crate::choice::tune;
 use crate::choice::{RuntimesAsked, find, read_settings};
-use crate::compare::{MachineSize, setting, tune};
 use crate::flags::{AppFlag, DeploymentFlags, LoadFlag, TopologyFlags};
 use crate::kind::kinds_served;
 use crate::listed::Listed;
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_load, read_memory};
 use crate::subject::read_workload;

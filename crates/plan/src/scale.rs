@@ -11,12 +11,13 @@ use stampede_scale::{CpuAllocation, Policy, Price, Scaling, Service};
 use self::typed::{Common, TypedService};
 use crate::capacity::check;
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad, MachineSize};
+use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad};
 use crate::flags::{
     AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, OfflineFlag, PhpFlag,
     PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::image::{self, ImageFlags};
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::service::{PriceFlag, ServiceFlags, WaitingFlags, read_count, read_price, read_waiting};
 

@@ -15,7 +15,7 @@ use stampede_scenario::{Choice, Crowd, Feeder, FeederFormat, Flow, Order, Pause,
 
 use self::file::{CrowdEntry, FeederEntry, FlowEntry, FormatEntry, OrderEntry, RequestEntry, ScenarioFile, StepEntry};
 use self::step::FlowReader;
-use crate::compare::MachineSize;
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{NO_PAUSE, RANDOM_TWICE, is_random_twice, read_pause};
 

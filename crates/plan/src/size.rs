@@ -9,11 +9,12 @@ use stampede_core::{
 use stampede_scale::Tariff;
 
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, ComparePlan, Given, MachineSize};
+use crate::compare::{CompareFlags, ComparePlan, Given};
 use crate::flags::{
     AppFlag, BudgetFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, PhpFlag, ReadyTimeoutFlag,
     RuntimesFlag, SeedFlag, SloFlag, SubjectFlag, WarmUpFlag,
 };
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_memory, read_time};
 use crate::tariff::read_tariff;

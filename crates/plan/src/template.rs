@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use stampede_core::{Candidate, Exchange, ExpectedHead, Request};
 
 use crate::compare::ComparePlan;
+use crate::document::scalar;
 use crate::look::Look;
 use crate::site::SiteEntry;
 
@@ -228,36 +229,4 @@ fn list(words: &[String]) -> String {
 
 fn path(path: &Path) -> String {
     scalar(&path.display().to_string())
-}
-
-/// A text that YAML reads as it is; in quotes, as JSON writes them, unless it is a plain word.
-pub(crate) fn scalar(text: &str) -> String {
-    let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
-        && text.chars().all(|character| character.is_ascii_alphanumeric() || "._/-".contains(character))
-        && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_lowercase().as_str());
-    if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_yaml_would_read_otherwise_is_quoted() {
-        for (text, written) in [
-            ("bin/console", "bin/console"),
-            ("/a", "/a"),
-            ("GET /", "\"GET /\""),
-            ("cache:warmup", "\"cache:warmup\""),
-            ("--no-dev", "\"--no-dev\""),
-            ("0", "\"0\""),
-            ("false", "\"false\""),
-            ("No", "\"No\""),
-            ("", "\"\""),
-            ("a\"b", "\"a\\\"b\""),
-        ] {
-            assert_eq!(scalar(text), written);
-            assert_eq!(serde_saphyr::from_str::<String>(written).unwrap(), text);
-        }
-    }
 }

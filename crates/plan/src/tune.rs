@@ -7,10 +7,11 @@ use stampede_core::{Load, Objective, Tuning};
 
 use crate::catalogue::Catalogue;
 use crate::choice::find;
-use crate::compare::{CompareFlags, ComparePlan, Given, MachineSize};
+use crate::compare::{CompareFlags, ComparePlan, Given};
 use crate::flags::{
     AppFlag, BudgetFlag, DeploymentFlags, DurationFlag, LoadFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags,
 };
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::read_time;
 use crate::rounds::DEFAULT_MAX_TIME;

@@ -4,6 +4,7 @@ pub mod debian;
 pub(crate) mod extension;
 pub(crate) mod frankenphp;
 pub(crate) mod image;
+mod installed_php;
 pub(crate) mod needs;
 mod package;
 pub(crate) mod php;

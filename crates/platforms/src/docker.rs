@@ -5,8 +5,10 @@
 //! place, so files, sockets and logs are the same inside and outside. The software comes from an image of a distribution with
 //! packages of it; or the container is of an image that serves by itself, which is run as it is. The load goes to the container's own address, past the engine's proxy.
 
+mod container_end;
 mod context;
 pub(crate) mod engine;
+pub(crate) mod error;
 mod image;
 mod inside;
 mod maker;
@@ -33,8 +35,8 @@ use stampede_core::{
 };
 use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
-pub use self::engine::DockerError;
 use self::engine::Engine;
+pub use self::error::DockerError;
 pub use self::image::{RemovedImages, remove_images};
 use self::maker::Contained;
 use self::own_container::OwnRunning;

@@ -5,6 +5,7 @@ pub(crate) mod app_copy;
 pub(crate) mod builder;
 pub(crate) mod bundle_folder;
 pub(crate) mod folder;
+pub(crate) mod owned;
 mod packages;
 pub(crate) mod temp_path;
 pub(crate) mod template_folder;

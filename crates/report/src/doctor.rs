@@ -1,7 +1,10 @@
 //! What was found out about a machine, for a terminal and as JSON.
 
+use std::collections::BTreeMap;
+use std::error::Error;
+
 use serde::Serialize;
-use stampede_core::{Finding, Machine, Severity};
+use stampede_core::{Finding, Load, Machine, NoiseFloor, Severity, Study, with_causes};
 
 use crate::json::{WireFinding, WireMachine, rendered};
 use crate::layout::wrap;
@@ -86,6 +89,56 @@ struct WireDoctor<'a> {
     fit: bool,
     machine: WireMachine<'a>,
     checks: Vec<WireFinding<'a>>,
+}
+
+/// Which runtimes are here.
+#[must_use]
+pub fn runtimes(found: &[String]) -> Finding {
+    let count = found.len();
+    let (severity, text, advice) = if found.is_empty() {
+        (Severity::Error, "no runtime is installed".to_owned(), "see what each needs: stampede list runtimes")
+    } else {
+        let others = "stampede list runtimes says how to get others";
+        (Severity::Info, format!("{count} here: {}", found.join(", ")), others)
+    };
+    let evidence = BTreeMap::from([("runtimes".to_owned(), count as f64)]);
+    Finding { id: "runtimes".to_owned(), severity, text, evidence, advice: advice.to_owned() }
+}
+
+/// What calibrations of this machine say.
+#[must_use]
+pub fn calibrated(known: Result<&[(Study, NoiseFloor)], &dyn Error>) -> Finding {
+    let (severity, text, advice) = match known {
+        Err(error) => (Severity::Warning, with_causes(error), "choose another store with --store"),
+        Ok([]) => (
+            Severity::Info,
+            "not measured on this machine: nothing is known of its bias".to_owned(),
+            "stampede compare markdown --calibrate, under the limits and the load that you compare under",
+        ),
+        Ok(known) => (Severity::Info, newest(known), ""),
+    };
+    Finding { id: "noise-floor".to_owned(), severity, text, evidence: BTreeMap::new(), advice: advice.to_owned() }
+}
+
+/// The newest calibration of each platform, limits and model of load: `1.8 % in throughput under 0.5 CPU and 256Mi, closed load,
+/// platform local`.
+fn newest(known: &[(Study, NoiseFloor)]) -> String {
+    let mut told: Vec<(String, String)> = Vec::new();
+    for (study, floor) in known {
+        let Some(case) = study.cases.first() else { continue };
+        let (model, primary) = (
+            if matches!(case.load, Load::Open { .. }) { "open" } else { "closed" },
+            stampede_analysis::primary(&case.load),
+        );
+        let (limits, platform) = (&case.limits, &case.platform);
+        let conditions = format!("{} CPU and {}, {model} load, platform {platform}", limits.cpus, limits.memory);
+        let Some(floor) = floor.metrics.get(primary.key) else { continue };
+        if told.iter().all(|(before, _)| *before != conditions) {
+            told.push((conditions, format!("{:.1} % in {}", floor.share * 100.0, primary.title)));
+        }
+    }
+    let told = told.iter().map(|(conditions, floor)| format!("{floor} under {conditions}"));
+    told.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

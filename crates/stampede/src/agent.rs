@@ -1,6 +1,5 @@
 //! `stampede __agent`: sees deployments from where it runs, for whoever is at the other end of standard input and output.
 
-use std::fs;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -13,9 +12,6 @@ use stampede_vantage::Here;
 use tokio::runtime::Builder;
 
 use crate::open_files::raise_open_files;
-
-/// A number that the kernel gives to each of its starts (random(4)).
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Serves until its input ends, or nothing comes any more; where `lock` says what for, while nobody else measures on this machine. Its
 /// load goes before other programs where so many agents as `first` says have a processor each: those that share one would wait for each
@@ -36,17 +32,12 @@ pub(crate) fn serve(lock: Option<&str>, first: Option<usize>) -> ExitCode {
     }
 }
 
-/// What the start of this machine's kernel is known by.
-pub(crate) fn boot() -> String {
-    fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned()
-}
-
 fn serve_streams() -> Result<(), String> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let host = AgentHost {
         cpus: available_cpus(),
-        boot: boot(),
+        boot: stampede_drive::boot(),
         io_uring_refused: stampede_load::try_out(Backend::IoUring).err().map(|error| error.to_string()),
     };
     let served = runtime.block_on(async { stampede_agent::serve(Here::new(), host, input, output, PATIENCE).await });

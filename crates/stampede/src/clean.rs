@@ -1,9 +1,11 @@
 //! `stampede clean`: finishes the job of Stampedes that were killed, and removes images that were built.
 
+pub(crate) mod args;
+
 use stampede_platforms::docker::RemovedImages;
 use stampede_platforms::{CleanReport, docker};
 
-use crate::args::CleanArgs;
+use crate::clean::args::CleanArgs;
 use crate::exit::{Exit, Failure};
 use crate::kubernetes::args::{CleanClusterArgs, CleanedPlatform};
 use crate::{Outcome, folders, kubernetes, screen};

@@ -3,9 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
-use stampede_catalogue::{cache_folder, own_folder};
+use stampede_catalogue::cache_folder;
 
-use crate::args::StoreArgs;
 use crate::exit::Failure;
 
 /// Kept builds and unpacked workloads; can be removed at any time.
@@ -16,12 +15,4 @@ pub(crate) fn cache() -> Result<PathBuf, Failure> {
 /// Runs and leases of this user. `STAMPEDE_STATE` names another folder, with a short path and on a disk.
 pub(crate) fn state() -> PathBuf {
     env::var_os("STAMPEDE_STATE").map_or_else(stampede_platforms::default_state_dir, PathBuf::from)
-}
-
-/// The store of studies.
-pub(crate) fn store(args: &StoreArgs) -> Result<PathBuf, Failure> {
-    if let Some(named) = args.store.clone().or_else(|| env::var_os("STAMPEDE_STORE").map(PathBuf::from)) {
-        return Ok(named);
-    }
-    Ok(own_folder("XDG_DATA_HOME", ".local/share").map_err(Failure::missing)?.join("studies.db"))
 }

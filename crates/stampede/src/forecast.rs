@@ -11,13 +11,13 @@ use stampede_store::Store;
 use crate::destination::Outputs;
 use crate::exit::{Exit, Failure};
 use crate::forecast::args::ForecastArgs;
-use crate::{Outcome, folders, screen};
+use crate::{Outcome, screen};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: ForecastArgs) -> Outcome {
     let ForecastArgs { study, flags, json, markdown, html, store } = args;
     let outputs = Outputs::new([("--json", json), ("--markdown", markdown), ("--html", html)])?;
-    let store = Store::open_existing(&folders::store(&store)?).map_err(Failure::missing)?;
+    let store = Store::open_existing(&store.file()?).map_err(Failure::missing)?;
     let names = std::iter::once(&study).chain(&flags.also);
     let stored =
         names.map(|name| store.load(name)).collect::<Result<Vec<_>, _>>().map_err(Failure::unknown_or_missing)?;

@@ -4,11 +4,9 @@ pub(crate) mod args;
 
 use std::path::{Path, PathBuf};
 
-use stampede_analysis::{
-    Analysis, Change, ChangeError, Loss, Outcome as GateOutcome, Unit, analyse, between_studies, losses, metric,
-};
-use stampede_conduct::{Bench, Exit, Failure, Gated, Host, gate, read_metric};
-use stampede_core::{Case, Study, StudyKind};
+use stampede_analysis::{Analysis, Change, Unit, analyse};
+use stampede_conduct::{Bench, Exit, Failure, Gated, Host, gate, gate_exit, gate_losses, gate_stored, read_metric};
+use stampede_core::{Case, Study};
 use stampede_plan::{ChangeMetric, GateFlags, GateSide, read_threshold};
 use stampede_platforms::{Checkout, CheckoutError};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
@@ -16,9 +14,9 @@ use stampede_report::{StudyView, csv, html};
 use stampede_store::StoredStudy;
 
 use self::args::GateArgs;
-use crate::args::{BenchArgs, StoreArgs};
 use crate::destination::{Outputs, put};
-use crate::{Outcome, doctor, folders, screen, show};
+use crate::flags::{BenchArgs, StoreArgs};
+use crate::{Outcome, doctor, screen, show};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
@@ -37,28 +35,11 @@ pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
         Judged::Done { question, changes, studies } => (question, changes, studies),
         Judged::Interrupted => return Ok(Exit::Interrupted),
     };
-    // Cases that are not compared say nothing of the change.
-    let losses: Vec<Loss> = studies
-        .iter()
-        .flat_map(|stored| losses(&stored.study, &stored.trials))
-        .filter(|loss| studies.len() == 1 || changes.iter().any(|change| change.case == loss.case))
-        .collect();
+    let losses = gate_losses(&studies, &changes);
     let question = question.as_deref();
     let view = GateView { base: &base, head: &head, question, changes: &changes, losses: &losses, strict };
     output.write(&view, &studies)?;
-    Ok(exit(&view))
-}
-
-/// A change that is shown to be worse fails, whatever else is the matter; otherwise all trials must count.
-fn exit(view: &GateView<'_>) -> Exit {
-    let any = |test: fn(&Loss) -> bool| view.losses.iter().any(test);
-    match view.outcome() {
-        GateOutcome::Failed => Exit::GateFailed,
-        _ if any(|loss| loss.failed > 0) => Exit::TrialFailed,
-        _ if any(|loss| loss.invalid > 0) => Exit::Invalid,
-        _ if view.passes() => Exit::Done,
-        _ => Exit::GateFailed,
-    }
+    Ok(gate_exit(view.outcome(), view.passes(), &losses))
 }
 
 /// A side as it was typed.
@@ -137,21 +118,7 @@ fn stored(
         return Err(Failure::usage(format!("{flag} {problem}\n  leave it out")));
     }
     let [before, after] = [show::load(store, names[0])?, show::load(store, names[1])?];
-    if let Some(scaled) = [&before, &after]
-        .into_iter()
-        .find(|stored| stored.study.kind == StudyKind::Scale || stored.trials.iter().any(|trial| trial.scale.is_some()))
-    {
-        return Err(Failure::usage(format!(
-            "study:{} is of an autoscaled service, whose cold starts a gate does not judge\n  give studies of stampede compare",
-            scaled.study.id
-        )));
-    }
-    let sides = [&before, &after].map(|stored| (&stored.study, &stored.trials[..]));
-    let changes =
-        between_studies(key.and_then(metric), sides[0], sides[1], threshold).map_err(|error| match error {
-            ChangeError::NothingInCommon | ChangeError::Conditions { .. } => Failure::usage(error),
-            _ => Failure { exit: Exit::Invalid, ..Failure::missing(error) },
-        })?;
+    let changes = gate_stored([&before, &after], key, threshold)?;
     Ok(Judged::Done { question: None, changes, studies: vec![before, after] })
 }
 
@@ -165,7 +132,7 @@ fn measured(
     bench: Bench<'_>,
 ) -> Result<Judged, Failure> {
     let [base, head] = sides;
-    let path = folders::store(store)?;
+    let path = store.file()?;
     doctor::introduce(&path, bench.quiet);
     // Their folders live until the study is over.
     let (base, head) = (base.check_out()?, head.check_out()?);
@@ -228,53 +195,7 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
-    use stampede_analysis::Better;
-    use stampede_core::{CaseId, Estimate};
-
     use super::*;
-
-    #[test]
-    fn trials_that_do_not_count_are_no_pass() {
-        let loss = |failed: u32, invalid: u32| Loss {
-            case: CaseId::new("head"),
-            failed,
-            invalid,
-            trials: 12,
-            reason: "no answer".to_owned(),
-        };
-        for (outcome, lost, strict, expected) in [
-            (GateOutcome::Passed, None, false, Exit::Done),
-            (GateOutcome::Passed, Some(loss(9, 0)), false, Exit::TrialFailed),
-            (GateOutcome::Passed, Some(loss(0, 1)), false, Exit::Invalid),
-            (GateOutcome::Undecided, Some(loss(1, 1)), true, Exit::TrialFailed),
-            (GateOutcome::Undecided, None, true, Exit::GateFailed),
-            (GateOutcome::Undecided, None, false, Exit::Done),
-            (GateOutcome::Failed, Some(loss(9, 0)), false, Exit::GateFailed),
-        ] {
-            let estimate = Estimate { value: 1.0, low: None, high: None, n: 3 };
-            let (case, metric, better) = (CaseId::new("head"), "throughput_rps", Better::Higher);
-            let (base, head, ratio) = (estimate, estimate, estimate);
-            let (threshold, floor, paired, scatter, cpu_time, is_cut_short) = (0.05, 0.0, true, None, None, false);
-            let changes = [Change {
-                case,
-                metric,
-                better,
-                base,
-                head,
-                ratio,
-                threshold,
-                floor,
-                paired,
-                scatter,
-                cpu_time,
-                is_cut_short,
-                outcome,
-            }];
-            let losses: Vec<Loss> = lost.into_iter().collect();
-            let view = GateView { base: "a", head: "b", question: None, changes: &changes, losses: &losses, strict };
-            assert_eq!(exit(&view), expected, "{outcome:?} {losses:?}");
-        }
-    }
 
     #[test]
     fn a_folder_comes_before_a_revision() {

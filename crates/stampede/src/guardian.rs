@@ -1,5 +1,7 @@
 //! `stampede __guardian`: what runs in the pods of a load.
 
+pub(crate) mod args;
+
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -7,7 +9,7 @@ use std::time::Duration;
 use stampede_kubernetes::guardian::{self, GuardianEnd};
 use tokio::runtime::Builder;
 
-use crate::args::GuardianTask;
+use crate::guardian::args::GuardianTask;
 
 /// Does what it is started for. A guardian that is evicted has not succeeded, so that its Job starts another one.
 pub(crate) fn run(task: GuardianTask) -> ExitCode {

@@ -13,8 +13,8 @@ use stampede_core::{CpuLayout, Expectation, Request};
 use stampede_harness::{Copies, Recorded};
 use stampede_plan::{ComparePlan, PLAN_FILE, WrittenAnswer, write_plan};
 
-use crate::args::WaitArgs;
 use crate::exit::{Exit, Failure};
+use crate::flags::WaitArgs;
 use crate::init::args::InitArgs;
 use crate::init::site::Site;
 use crate::init::traffic::Traffic;

@@ -1,41 +1,36 @@
 //! `stampede tune --steps`: a deployment that is made better one change at a time, each by what the records before it say.
 
 use stampede_analysis::{Metric, analyse, metric, objective_metric};
-use stampede_conduct::{Beside, Ended, Exit, Failure, Host, Ladder, exit_of, read_metric};
+use stampede_conduct::{Beside, Ended, Exit, Failure, Host, Ladder, exit_of_all, read_metric};
 use stampede_core::{Objective, Study};
 use stampede_plan::{LadderFlags, LadderPlan, MachineSize, Rung, TuneFlags, read_row};
 use stampede_report::ladder::LadderView;
 use stampede_report::{ReportAnswer, StudyView};
 use stampede_store::StoredStudy;
 
-use crate::args::{BenchArgs, MetricArgs, OutputArgs, ResumeArgs, StoreArgs};
-use crate::show::Report;
-use crate::{Outcome, folders, reproduce, screen};
+use crate::flags::StudyArgs;
+use crate::study_place::Report;
+use crate::{Outcome, reproduce, screen};
 use stampede_catalogue::BuiltIn;
 
 /// What decides between deployments that answer as much, by its key.
 const P99: &str = "response_p99_us";
 
-/// What is not of the plan.
-pub(crate) struct Climb {
-    pub(crate) metric: MetricArgs,
-    pub(crate) resume: ResumeArgs,
-    pub(crate) output: OutputArgs,
-    pub(crate) store: StoreArgs,
-    pub(crate) bench: BenchArgs,
-}
-
-pub(crate) fn run(tune: &TuneFlags, flags: &LadderFlags, host: &dyn Host, climb: Climb) -> Outcome {
-    let Climb { metric: MetricArgs { metric: key }, resume, output, store, bench } = climb;
+pub(crate) fn run(
+    tune: &TuneFlags,
+    flags: &LadderFlags,
+    key: Option<String>,
+    study: StudyArgs,
+    host: &dyn Host,
+) -> Outcome {
     let plan = LadderPlan::read(tune, flags, host.size(), &BuiltIn);
-    let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
+    let (plan, place) = Failure::both(plan.map_err(Failure::usage), study.on(host))?;
     let key = read_metric(key)?.unwrap_or_else(|| objective_metric(Objective::Throughput).to_owned());
     let Some(metric) = metric(&key) else { return Err(Failure::usage(format!("--metric {key} is not known"))) };
     let beside = flags.against.as_ref().map(|against| beside(against, &plan, host.size())).transpose()?;
-    let store = folders::store(&store)?;
-    let mut ladder = Ladder::begin(bench.on(host), plan, metric, beside, store, resume.resume.as_ref())?;
+    let mut ladder = Ladder::begin(place.bench, plan, metric, beside, place.store, place.resume.as_ref())?;
     match ladder.carry_out()?? {
-        Ended::Complete => conclude(&ladder, metric, &report),
+        Ended::Complete => conclude(&ladder, metric, &place.report),
         Ended::Interrupted => {
             screen::interrupted(ladder.id());
             Ok(Exit::Interrupted)
@@ -84,8 +79,7 @@ fn conclude(ladder: &Ladder<'_>, metric: &'static Metric, report: &Report) -> Ou
         held_by_p99: held_by_p99.as_ref(),
     };
     report.put(&ReportAnswer::Ladder(&view, &views))?;
-    let exit = ladder.held().map(|held| exit_of(Some(&held.study), &held.trials));
-    Ok(exit.filter(|exit| [Exit::TrialFailed, Exit::Invalid].contains(exit)).unwrap_or(Exit::Done))
+    Ok(exit_of_all(ladder.held()))
 }
 
 /// What a deployment has, a line each.

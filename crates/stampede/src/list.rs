@@ -1,5 +1,7 @@
 //! `stampede list`: runtimes, workloads, services, stored studies.
 
+pub(crate) mod args;
+
 use std::path::{Path, PathBuf};
 
 use stampede_core::{
@@ -11,9 +13,9 @@ use stampede_platforms::DetectedNeeds;
 use stampede_runtimes::{Topologies, service_requires, service_title};
 use stampede_store::{Store, StudyRow};
 
-use crate::args::{ListArgs, Listed};
 use crate::exit::{Exit, Failure};
-use crate::{Outcome, folders, screen};
+use crate::list::args::{ListArgs, Listed};
+use crate::{Outcome, screen};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: &ListArgs) -> Outcome {
@@ -22,7 +24,7 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
         Listed::Runtimes => runtimes()?,
         Listed::Workloads => workloads()?,
         Listed::Services => services()?,
-        Listed::Studies => studies(&folders::store(store)?)?,
+        Listed::Studies => studies(&store.file()?)?,
     };
     // Names may come from elsewhere: a study that was imported, a workload.
     let lines = lines.iter().map(|line| format!("{}\n", printable(line.trim_end())));

@@ -13,10 +13,10 @@ mod destination;
 mod doctor;
 mod exit;
 mod export;
+mod flags;
 mod folders;
 mod forecast;
 mod gate;
-mod generators;
 mod guardian;
 mod help;
 mod host;
@@ -42,6 +42,7 @@ mod show_runtime;
 mod signals;
 mod size;
 mod study_file;
+mod study_place;
 mod tune;
 mod version;
 mod welcome;
@@ -104,7 +105,7 @@ fn outcome(command: Asked, host: &dyn Host) -> Outcome {
         Asked::Export(args) => export::run(*args, host),
         Asked::Scale(args) => scale::run(args, host),
         Asked::Forecast(args) => forecast::run(*args),
-        Asked::Load(args) => load::run(args),
+        Asked::Load(args) => load::run(args, host),
         Asked::List(args) => list::run(&args),
         Asked::Show(args) => show::run(&args),
         Asked::Report(args) => report::run(&args),

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use stampede_conduct::Host;
+use stampede_conduct::{Bench, Host};
 use stampede_core::Endpoint;
+use stampede_drive::{SampleSink, Sampled, drive, lay_out, redirect_rules, targets};
 use stampede_load::RedirectRules;
 use stampede_mimic::{CommandLine, Layout, Surroundings, Tool, ToolFile, ToolOutcome, ToolRun};
 
 use crate::backend::BackendChoice;
 use crate::exit::{Exit, Failure};
-use crate::load::samples::{SampleSink, Sampled};
-use crate::{destination, load, screen, wrk};
+use crate::{destination, screen, wrk};
 
 /// Does what the tool would do, and ends as it would.
 pub(crate) fn end(tool: Tool, args: &[String], host: &dyn Host) -> ExitCode {
@@ -57,30 +57,31 @@ fn run(tool: Tool, args: &[String], host: &dyn Host) -> Result<u8, Ending> {
         Ok(CommandLine::Run(run, layout)) => (*run, layout),
     };
     let proxy: Vec<_> = run.extras.proxy.iter().cloned().collect();
-    let targets = load::targets(&run.url, &proxy, run.allow_remote).map_err(Ending::of_target(tool))?;
+    let targets = targets(&run.url, &proxy, run.allow_remote).map_err(Ending::of_target(tool))?;
     let driven =
-        if tool == Tool::Wrk { wrk::run(run, layout, targets, host) } else { drive(run, &layout, targets, host) };
+        if tool == Tool::Wrk { wrk::run(run, layout, targets, host) } else { measured(run, &layout, targets, host) };
     driven.map_err(Ending::of(tool))
 }
 
 /// Drives the load of hey or ab.
-fn drive(run: ToolRun, layout: &Layout, targets: Vec<Endpoint>, host: &dyn Host) -> Result<u8, Failure> {
+fn measured(run: ToolRun, layout: &Layout, targets: Vec<Endpoint>, host: &dyn Host) -> Result<u8, Failure> {
     for (option, path) in layout.paths() {
         destination::writable(Path::new(path))
             .map_err(|error| Failure::usage(format!("{option} {path} cannot be written: {error}")))?;
     }
-    let cpus = load::lay_out(&host.cpus(), run.threads);
+    let cpus = lay_out(&host.cpus(), run.threads);
     let quiet = run.quiet;
     let backend = BackendChoice::Auto.find(&cpus, quiet);
     let sink = run.extras.samples.map(|most| SampleSink::Memory { most });
     let follow = run.extras.follows_redirects.then(|| RedirectRules {
         by_proxy: run.extras.proxy.is_some(),
-        ..load::redirect_rules(&run.url, run.allow_remote)
+        ..redirect_rules(&run.url, run.allow_remote)
     });
     let spec = run.spec(targets, cpus.generator, backend);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let began = Timestamp::now().as_second();
-    let (result, interrupted, sampled) = runtime.block_on(load::drive(spec, quiet, None, sink, follow))?;
+    let bench = Bench { host, no_wait: false, quiet };
+    let (result, interrupted, sampled) = runtime.block_on(drive(spec, bench, None, sink, follow))?;
     let Sampled { kept: samples, count, failure: _ } = sampled.unwrap_or_default();
     if count.lost > 0 {
         screen::warning(&format!("{} requests are not among those that are written one by one", count.lost));

@@ -38,6 +38,14 @@ impl Notices for OnScreen {
         }
     }
 
+    fn has_line(&self, quiet: bool) -> bool {
+        !quiet && screen::is_terminal(&io::stderr())
+    }
+
+    fn line(&self, text: &str) {
+        screen::write(format!("\r\x1b[K{text}").as_bytes());
+    }
+
     fn progress<'a>(&self, quiet: bool, stop: &'a Stop, earlier: Duration) -> Box<dyn stampede_conduct::Progress + 'a> {
         Box::new(StudyProgress::new(progress_style(quiet), Stderr::new(), stop, earlier))
     }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use rustix::process::geteuid;
 use stampede_conduct::{Failure, needs};
 use stampede_core::shell_line;
+use stampede_drive::Demand;
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, PlatformChoice, Software};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform, SoftwareSource};
 use stampede_platforms::{LocalConfig, LocalPlatform, scope};
 use stampede_seam::{Platform, Vantage};
 
-use crate::generators::{self, Demand};
+use crate::notices::OnScreen;
 use crate::{clean, folders, looker, screen};
 
 /// The plan's platform, on these processors, with all that the runtimes of the plan and of those beside it need and that it can give
@@ -104,7 +105,7 @@ async fn vantage(plan: &ComparePlan, quiet: bool) -> Result<Arc<dyn Vantage>, Fa
     // This process is on the processors of the load; the backend is found later, and epoll is what all machines have.
     let cpus = stampede_platforms::available_cpus();
     let demand = Demand { purpose: &purpose, loads: vec![&plan.load], cpus: &cpus, backend: Backend::Epoll };
-    generators::vantage(&plan.generators, Vec::new(), demand, quiet).await
+    stampede_drive::vantage(&plan.generators, Vec::new(), demand, (&OnScreen, quiet)).await
 }
 
 /// What the platform is told, for a plan that is served by these processors.

@@ -1,5 +1,7 @@
 //! `stampede reproduce`: a published experiment again, each of its tables a study, and its figures beside ours.
 
+pub(crate) mod args;
+
 use std::fs;
 use std::path::Path;
 
@@ -10,9 +12,9 @@ use stampede_plan::{KnownPublication, ReproducePlan};
 use stampede_report::replication::{ReplicatedTable, ReplicationView};
 use stampede_report::{ReportAnswer, StudyView};
 
-use crate::args::ReproduceArgs;
-use crate::show::Report;
-use crate::{Outcome, folders, screen};
+use crate::reproduce::args::ReproduceArgs;
+use crate::study_place::Report;
+use crate::{Outcome, screen};
 use stampede_catalogue::{self as catalogue, BuiltIn};
 
 pub(crate) fn run(args: Box<ReproduceArgs>, host: &dyn Host) -> Outcome {
@@ -20,9 +22,9 @@ pub(crate) fn run(args: Box<ReproduceArgs>, host: &dyn Host) -> Outcome {
     let Some(name) = name else { return list() };
     let (name, known) = experiments(name)?;
     let plan = ReproducePlan::read(&name, &flags, &known, host.size(), &BuiltIn);
-    let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
+    let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output.0))?;
     let bench = bench.on(host);
-    let store = folders::store(&store)?;
+    let store = store.file()?;
     if let Some(names) = studies {
         let experiment = Experiment::of_stored(bench, &plan, store.clone(), &names)?;
         return conclude(&experiment, Ok(Ended::Complete), &plan, &report, &store);

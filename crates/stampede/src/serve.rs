@@ -11,11 +11,11 @@ use stampede_store::Store;
 use self::args::ServeArgs;
 use crate::exit::{Exit, Failure};
 use crate::signals::Signals;
-use crate::{Outcome, folders, screen};
+use crate::{Outcome, screen};
 
 pub(crate) fn run(args: &ServeArgs) -> Outcome {
     let ServeArgs { listen, token_file, store } = args;
-    let store = folders::store(store)?;
+    let store = store.file()?;
     // One that cannot be read is told now, and not by every page.
     Store::open_existing(&store).map_err(Failure::missing)?;
     let token = token_file.as_deref().map(token).transpose()?;

@@ -1,5 +1,7 @@
 //! `stampede show runtime`: which settings a runtime would have, why, and the files that it would be run with.
 
+pub(crate) mod args;
+
 use std::collections::BTreeMap;
 
 use stampede_core::{
@@ -10,8 +12,8 @@ use stampede_platforms::DetectedNeeds;
 use stampede_report::runtime::{RuntimeView, files, settings};
 use stampede_runtimes::Topologies;
 
-use crate::args::ShowRuntimeArgs;
 use crate::exit::{Exit, Failure};
+use crate::show_runtime::args::ShowRuntimeArgs;
 use crate::{Outcome, screen};
 use stampede_catalogue::BuiltIn;
 

@@ -13,12 +13,12 @@ use stampede_store::{Import, Store, StoreError, StudyFileError, read_study_file}
 use self::args::{ExportStudyArgs, ImportStudyArgs};
 use crate::destination::{self, is_stdout};
 use crate::exit::{Exit, Failure};
-use crate::{Outcome, folders, screen};
+use crate::{Outcome, screen};
 
 pub(crate) fn export(args: &ExportStudyArgs) -> Outcome {
     let ExportStudyArgs { study, file, store } = args;
     destination::check(&[("FILE", Some(file))])?;
-    let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;
+    let store = Store::open_existing(&store.file()?).map_err(Failure::missing)?;
     let (study, bytes) = store.export(study).map_err(Failure::unknown_or_missing)?;
     destination::put_bytes(file, &bytes)?;
     if !is_stdout(file) {
@@ -36,7 +36,7 @@ pub(crate) fn import(args: &ImportStudyArgs) -> Outcome {
     };
     let named = |failure: Failure| Failure { message: format!("{}: {}", file.display(), failure.message), ..failure };
     let stored = stored.map_err(Failure::usage).map_err(named)?;
-    let mut store = Store::open(&folders::store(store)?).map_err(Failure::missing)?;
+    let mut store = Store::open(&store.file()?).map_err(Failure::missing)?;
     let imported = store.import(&stored, Timestamp::now()).map_err(|error| match error {
         StoreError::Different(_) => Failure::usage(error),
         _ => Failure::missing(error),

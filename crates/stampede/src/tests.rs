@@ -20,6 +20,7 @@ mod requests;
 mod scale;
 mod size;
 mod steps;
+mod stored;
 mod strangers;
 mod topology;
 mod tune;

@@ -1,38 +1,42 @@
 //! `stampede tune`: which settings are best for this runtime under these limits?
 
+pub(crate) mod args;
+
 use std::path::Path;
 
 use stampede_analysis::{analyse, best, metric, objective_metric};
-use stampede_conduct::{Ended, Exit, Failure, Host, Tune, exit_of, space};
+use stampede_conduct::{Ended, Exit, Failure, Host, Tune, exit_of_all, space};
 use stampede_plan::TunePlan;
 use stampede_report::tune::{self as page, Held, TuneView};
 use stampede_report::{ReportAnswer, StudyView};
 
-use crate::args::TuneArgs;
-use crate::ladder::Climb;
-use crate::show::Report;
-use crate::{Outcome, export, folders, ladder, screen};
+use crate::study_place::Report;
+use crate::study_place::StudyPlace;
+use crate::tune::args::TuneArgs;
+use crate::{Outcome, export, ladder, screen};
 use stampede_catalogue::BuiltIn;
 
 /// The flag that names the folder of the winner's files.
 const OUT: &str = "--out";
+
 pub(crate) fn run(args: TuneArgs, host: &dyn Host) -> Outcome {
-    let TuneArgs { flags, steps, metric, resume, out, output, store, bench } = args;
+    let TuneArgs { flags, steps, metric, out, study } = args;
     if steps.steps.is_some() {
-        return ladder::run(&flags, &steps, host, Climb { metric, resume, output, store, bench });
+        return ladder::run(&flags, &steps, metric.metric, study, host);
     }
     let plan = TunePlan::read(&flags, host.size(), &BuiltIn);
-    let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
+    let (plan, place) = Failure::both(plan.map_err(Failure::usage), study.on(host))?;
+    let StudyPlace { resume, report, store, bench } = place;
     let space = space(&plan)?;
     if let Some(out) = &out {
         export::check(OUT, out, &plan.plan)?;
     }
-    let mut tune = Tune::begin(bench.on(host), plan, space, folders::store(&store)?, resume.resume.as_ref())?;
+    let mut tune = Tune::begin(bench, plan, space, store, resume.as_ref())?;
     let ended = tune.carry_out(async |tune| {
         let Some(out) = &out else { return Ok(()) };
         let Some((plan, study, case)) = tune.winner()? else { return Ok(()) };
         let next = export::config(OUT, out, &plan, study, case).await?;
-        if !bench.quiet.quiet {
+        if !bench.quiet {
             screen::paragraph(next.trim_end(), 2);
         }
         Ok(())
@@ -75,15 +79,9 @@ fn conclude(tune: &Tune<'_>, out: Option<&Path>, report: &Report) -> Outcome {
         out,
     };
     report.put(&ReportAnswer::Tune(&view))?;
-    Ok(exit(tune, &held))
-}
-
-/// A winner that misses the SLO is no success.
-fn exit(tune: &Tune<'_>, held: &[Held<'_>]) -> Exit {
-    if !page::missed(held, tune.plan().plan.slo.as_ref()).is_empty() {
-        return Exit::GateFailed;
+    // A winner that misses the SLO is no success.
+    if !page::missed(&held, tune.plan().plan.slo.as_ref()).is_empty() {
+        return Ok(Exit::GateFailed);
     }
-    let exits = tune.held().iter().map(|(_, held)| exit_of(Some(&held.study), &held.trials));
-    let exits: Vec<Exit> = exits.collect();
-    [Exit::TrialFailed, Exit::Invalid].into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Done)
+    Ok(exit_of_all(tune.held().iter().map(|(_, held)| held)))
 }

@@ -4,8 +4,9 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stampede_conduct::Host;
+use stampede_conduct::{Bench, Host};
 use stampede_core::Endpoint;
+use stampede_drive::{Live, lay_out};
 use stampede_load::{LoadResult, LoadSpec, RunningLoad, find_addresses, start, start_authored};
 use stampede_lua::{Distribution, LoadErrors, Lookup, LuaScript, Source, Summary, Trouble, Watch};
 use stampede_mimic::{Layout, Rates, ToolOutcome, ToolRun, WrkScript, WrkTotals};
@@ -15,7 +16,7 @@ use tokio::net::unix::pipe::Receiver;
 use crate::backend::BackendChoice;
 use crate::exit::Failure;
 use crate::signals::Signals;
-use crate::{load, screen};
+use crate::screen;
 
 /// After this time a call of a script is taken for one without an end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,11 +25,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_MEMORY: u64 = 512 << 20;
 
 pub(crate) fn run(run: ToolRun, mut layout: Layout, targets: Vec<Endpoint>, host: &dyn Host) -> Result<u8, Failure> {
-    let cpus = load::lay_out(&host.cpus(), run.threads);
+    let cpus = lay_out(&host.cpus(), run.threads);
     let backend = BackendChoice::Auto.find(&cpus, run.quiet);
     // As wrk has it, each thread that is asked for is there, whatever the processors.
     let generator = cpus.generator.iter().copied().cycle().take(run.threads).collect();
-    let (watch, quiet) = (Watch::new(PATIENCE), run.quiet);
+    let (watch, bench) = (Watch::new(PATIENCE), Bench { host, no_wait: false, quiet: run.quiet });
     let script = layout.take_script();
     let is_paced = script.as_ref().is_some_and(|script| script.is_paced);
     let source = script.map(|script| source(script, &run, host.size().memory.get()));
@@ -44,7 +45,7 @@ pub(crate) fn run(run: ToolRun, mut layout: Layout, targets: Vec<Endpoint>, host
                 start_authored(spec, script.threads().map_err(Failure::usage)?)
             }
         };
-        drive(running.map_err(Failure::missing)?, script.as_ref(), &watch, signals, quiet).await
+        drive(running.map_err(Failure::missing)?, script.as_ref(), &watch, signals, bench).await
     })?;
     layout.set_rates(rates);
     let outcome = ToolOutcome { result: &result, samples: &[], began: 0, time: &|seconds| seconds.to_string() };
@@ -126,12 +127,12 @@ async fn drive(
     script: Option<&LuaScript>,
     watch: &Watch,
     mut signals: Signals,
-    quiet: bool,
+    bench: Bench<'_>,
 ) -> Result<(LoadResult, Rates, bool), Failure> {
     let end = running.end().and_then(|end| Receiver::from_owned_fd(end.into()));
     let mut end = end.map_err(Failure::missing)?;
     let begun = Instant::now();
-    let (mut rates, mut live) = (Rates::default(), load::live_line(quiet));
+    let (mut rates, mut live) = (Rates::default(), Live::new(bench));
     let mut ticks = tokio::time::interval(Rates::interval());
     let interrupted = loop {
         tokio::select! {

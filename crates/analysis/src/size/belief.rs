@@ -4,7 +4,7 @@ use stampede_stats::{GaussianProcess, normal_above};
 
 use super::grid::{SizeCell, SizeGrid, SizeReading, SizeRole};
 use super::hopeless::{Demand, MEMORY_MARGIN};
-use super::search::SizeQuestion;
+use super::question::SizeQuestion;
 
 /// Response times further from their limit than these, as logarithms of multiples of it, say no more than that.
 const LEAST: f64 = -4.0;

@@ -3,7 +3,7 @@
 use stampede_core::{Bytes, Cpus};
 
 use super::grid::{SizeCell, SizeGrid, SizeOutcome, SizeReading};
-use super::search::SizeQuestion;
+use super::question::SizeQuestion;
 
 /// How many times the peak that was seen a limit of memory must be at least: what is left of it is for what was not seen.
 pub const MEMORY_MARGIN: f64 = 1.1;

@@ -3,7 +3,8 @@
 use super::confirmation::{Confirmation, SizeVerdict};
 use super::grid::{SizeGrid, SizeOutcome, SizeReading, SizeRole};
 use super::hopeless::Hopeless;
-use super::search::{Known, SizeQuestion};
+use super::question::SizeQuestion;
+use super::search::Known;
 
 /// What became of a size.
 #[derive(Clone, Debug, PartialEq)]

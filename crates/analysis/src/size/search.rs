@@ -7,8 +7,9 @@
 
 use super::belief::Belief;
 use super::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, SizeVerdict};
-use super::grid::{SizeGrid, SizeOutcome, SizeReading, SizeRole};
+use super::grid::{SizeGrid, SizeReading, SizeRole};
 use super::hopeless::{Demand, hopeless};
+use super::question::SizeQuestion;
 
 /// A size that is expected to save less than this share of what the cheapest costs that seems to hold is not tried.
 const LEAST_GAIN: f64 = 0.004;
@@ -32,38 +33,6 @@ const FIRST_TRIES: usize = 4;
 
 /// Cells that the search leaves to confirmations.
 const KEPT: usize = 3;
-
-/// What is searched.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SizeQuestion {
-    /// Requests a second.
-    pub rate: f64,
-    /// By how much more of them it must hold, as a share.
-    pub headroom: f64,
-    /// The share of requests that may be beyond the limit of the response time.
-    pub beyond: f64,
-    /// That limit, in seconds.
-    pub below: f64,
-    /// The share of requests that may have no right answer, if the objective has that term.
-    pub errors: Option<f64>,
-    /// Sizes that are tried at most.
-    pub most_cells: usize,
-}
-
-impl SizeQuestion {
-    /// Requests a second with the headroom.
-    pub fn sized_rate(&self) -> f64 {
-        self.rate * (1.0 + self.headroom)
-    }
-
-    /// Whether a trial of a search held the objective.
-    pub(super) fn is_held(&self, outcome: &SizeOutcome) -> bool {
-        outcome.figures().is_some_and(|figures| {
-            let errors = figures.failed as f64 / (figures.requests as f64).max(1.0);
-            figures.times < 1.0 && self.errors.is_none_or(|allowed| errors < allowed)
-        })
-    }
-}
 
 /// How far a search may go: its time decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,7 +220,7 @@ mod tests {
 
     use stampede_core::{Bytes, Cpus};
 
-    use super::super::grid::{SizeCell, SizeFigures};
+    use super::super::grid::{SizeCell, SizeFigures, SizeOutcome};
     use super::super::outcome::{SizeFate, size_found};
     use super::*;
 

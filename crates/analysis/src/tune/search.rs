@@ -9,7 +9,7 @@
 use stampede_core::Role;
 use stampede_stats::SplitMix64;
 
-use super::space::{Point, Space};
+use super::space::{Point, Space, Tried};
 use super::surrogate::Surrogate;
 
 /// How much of the budget the start takes.
@@ -23,15 +23,6 @@ const REACH: usize = 2;
 
 /// No more draws than this for a point of the start that was not tried and is allowed.
 const DRAWS: usize = 200;
-
-/// A point that was tried, and how good it is: comparable within a search, larger is better.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tried {
-    /// The point.
-    pub point: Point,
-    /// Its score; none where it did not work.
-    pub score: Option<f64>,
-}
 
 /// A search through a space: what is next follows from what came of all before, so that one that was interrupted goes on as if
 /// it had not been.

@@ -35,6 +35,15 @@ pub struct Knob {
 /// A value of each knob, by its place among the knob's levels.
 pub type Point = Vec<usize>;
 
+/// A point that was tried, and how good it is: comparable within a search, larger is better.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tried {
+    /// The point.
+    pub point: Point,
+    /// Its score; none where it did not work.
+    pub score: Option<f64>,
+}
+
 /// All knobs of a runtime under some load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {

@@ -2,8 +2,7 @@
 
 use stampede_stats::{GaussianProcess, expected_improvement, mean};
 
-use super::search::Tried;
-use super::space::{Point, Space};
+use super::space::{Point, Space, Tried};
 
 /// How many levels of a size apart two points tell little of each other: the length scale of a squared exponential.
 const LEVELS: f64 = 1.5;

@@ -6,12 +6,12 @@ use stampede_core::{Case, CaseId, Estimate, Rounds, Study, Trial};
 use stampede_stats::{Confidence, Decision, Interval, difference_interval, mean, step_down};
 use thiserror::Error;
 
-use super::judge::{MIN_BLOCKS, margins, noise};
+use super::change_outcome::{Outcome, outcome, turned};
+use super::margins::{MIN_BLOCKS, margins, noise};
 use super::multiple_comparisons::{ERROR, Family, Pair};
 use super::stopping_rule::follow;
-use crate::analysis::estimate;
 use crate::metric::{Better, Metric, metric, primary_of};
-use crate::record::Record;
+use crate::record::{Record, estimate};
 
 /// How a change compares with what was before.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,17 +89,6 @@ pub fn losses(study: &Study, trials: &[Trial]) -> Vec<Loss> {
         (loss.failed + loss.invalid > 0).then_some(loss)
     };
     study.cases.iter().filter_map(loss).collect()
-}
-
-/// What is said of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is shown to be no worse than the threshold.
-    Passed,
-    /// It is shown to be worse than the threshold.
-    Failed,
-    /// The data do not say.
-    Undecided,
 }
 
 impl Change {
@@ -184,20 +173,6 @@ fn cpu_time(study: &Study, records: &[Record<'_>], looks: &[(u32, f64)]) -> Opti
     is_worse.then(|| ratio(interval.value, Some(interval), pair.blocks()))
 }
 
-/// Whether what a gate was measured up to a block shows that the change may pass: then there is nothing left to measure, though
-/// the two sides are neither equivalent nor further apart than the threshold.
-pub(crate) fn passes(study: &Study, pair: &Pair<'_>, block: u32) -> bool {
-    let metric = primary_of(study);
-    pair.interval_until(block).is_some_and(|interval| {
-        outcome(metric.better, &turned(interval), study.precision, noise(study, metric)) == Outcome::Passed
-    })
-}
-
-/// Pairs hold what was before over what came after.
-fn turned(Interval { value, low, high }: Interval) -> Interval {
-    Interval { value: -value, low: -high, high: -low }
-}
-
 /// What two stored studies say of a metric, that of the first study where none is named: each case that both have, in the order
 /// of the first. They were not measured side by side, so
 /// that whatever differed between their times counts as the change. Over all cases, a change is called worse wrongly in at most
@@ -261,26 +236,6 @@ pub fn between_studies(
     };
     let changes: Vec<(usize, _)> = compared.iter().cloned().enumerate().collect();
     Ok(changes.into_iter().map(change).collect())
-}
-
-/// From the interval of the logarithm of after over before. What is no worse than the noise floor does not fail; where the floor
-/// is as large as the limit, what passes must stay below it with all of the floor against it.
-fn outcome(better: Better, interval: &Interval, threshold: f64, floor: f64) -> Outcome {
-    let (limit, floor) = (threshold.ln_1p(), floor.ln_1p());
-    let hidden = if floor < limit { 0.0 } else { floor };
-    // By how much it is worse: from at least to at most.
-    let (least, most) = match better {
-        Better::Higher => (-interval.high, -interval.low),
-        Better::Lower => (interval.low, interval.high),
-        Better::Neither => return Outcome::Undecided,
-    };
-    if least > limit.max(floor) {
-        Outcome::Failed
-    } else if most + hidden < limit {
-        Outcome::Passed
-    } else {
-        Outcome::Undecided
-    }
 }
 
 fn ratio(value: f64, interval: Option<Interval>, n: usize) -> Estimate {

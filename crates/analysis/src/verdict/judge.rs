@@ -1,48 +1,16 @@
 //! What the comparisons of a study's cases say, all together.
 
-use stampede_core::{CaseId, Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
+use stampede_core::{CaseId, Estimate, Rounds, Study, Trial, Verdict, VerdictWord};
 use stampede_stats::{BlockRatios, Confidence, Decision, Extent, Margins, decide, detectable_effect, mean, median};
 
+use super::margins::margins;
 use super::multiple_comparisons::{EQUIVALENCE_ERROR, Family, Pair, SEED};
 use super::stopping_rule::{follow, is_complete};
-use crate::metric::{Better, Metric, primary_of};
+use crate::metric::{Better, Metric};
 use crate::record::Record;
-
-/// Fewer blocks than this decide nothing.
-pub const MIN_BLOCKS: usize = 3;
 
 /// How likely a verdict must be after the blocks that [`Verdict::blocks_to_decide`] names.
 const LIKELY: f64 = 0.8;
-
-/// The noise floor of a metric. A machine that was not calibrated for such a study has none.
-pub(crate) fn noise(study: &Study, metric: &Metric) -> f64 {
-    let noise = study.groundwork.floor.as_ref().and_then(|floor| floor.metrics.get(metric.key));
-    noise.map_or(0.0, |floor| floor.share)
-}
-
-/// The noise floor of a study where it is as large as the precision: a bias that may be so large may hide a difference as large, and
-/// nothing is shown to be equivalent.
-pub fn hides_precision(study: &Study) -> Option<f64> {
-    Some(noise(study, primary_of(study))).filter(|noise| *noise >= study.precision)
-}
-
-/// What a difference must show.
-pub(crate) fn margins(study: &Study) -> Margins {
-    let noise = noise(study, primary_of(study));
-    let floor = match study.kind {
-        StudyKind::Compare
-        | StudyKind::Calibrate
-        | StudyKind::Capacity
-        | StudyKind::Why
-        | StudyKind::Tune
-        | StudyKind::Scale
-        | StudyKind::OwnRates => noise,
-        // A gate looks for differences beyond its threshold.
-        StudyKind::Gate => noise.max(study.precision),
-    };
-    let precision = if hides_precision(study).is_none() { study.precision } else { 0.0 };
-    Margins { floor, precision }
-}
 
 /// What all pairs of a study say.
 pub(crate) struct Verdicts {

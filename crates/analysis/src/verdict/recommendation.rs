@@ -7,9 +7,10 @@ use stampede_core::{
     CaseId, CaseRole, Estimate, Load, OpenPart, Outcome, Severity, Slo, SloTerm, Study, StudyKind, Trial, Verdict, VerdictWord,
 };
 
-use super::judge::{look_as, margins, turned, verdict};
+use super::judge::{look_as, turned, verdict};
+use super::margins::margins;
 use super::multiple_comparisons::{ERROR, Family, Pair};
-use crate::analysis::CaseSummary;
+use crate::case_summary::CaseSummary;
 use crate::metric::{Better, METRICS, Metric, metric};
 use crate::record::Record;
 use crate::tune::{Shortfall, missed};

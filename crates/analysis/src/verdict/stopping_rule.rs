@@ -10,8 +10,8 @@ use std::time::Duration;
 use stampede_core::{CaseId, Outcome, Rounds, Study, StudyKind, Trial};
 use stampede_stats::{Decision, MOST_LOOKS};
 
-use super::change::passes;
-use super::judge::{MIN_BLOCKS, margins};
+use super::change_outcome::passes;
+use super::margins::{MIN_BLOCKS, margins};
 use super::multiple_comparisons::{Family, Pair};
 use crate::metric::primary_of;
 use crate::pace::{elapsed_after, trial_time};

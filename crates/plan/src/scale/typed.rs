@@ -8,8 +8,9 @@ use stampede_scale::{Price, Scaling};
 
 use super::{InstancesAsked, PlannedService, ServiceAsked, read_service};
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, MachineSize};
+use crate::compare::CompareFlags;
 use crate::flags::DeploymentFlags;
+use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistake, Mistakes};
 use crate::service::{CONCURRENCY, ServiceFlags, check_service, fewer_at_once, read_count, read_policy};
 

@@ -12,7 +12,7 @@ use stampede_scenario::{
 use super::Reader;
 use super::file::{CheckEntry, RuleEntry, SourceEntry, StepEntry};
 use crate::answer::{NO_ERROR, read_hash, statuses};
-use crate::load::{CARRYING, is_token};
+use crate::header::{CARRYING, is_token};
 use crate::suggestion::suggest_or;
 
 /// Reads the steps of one flow, one after the other.

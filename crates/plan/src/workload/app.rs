@@ -10,7 +10,7 @@ use stampede_core::{App, AppKind, Install, PhpBase, Requirement};
 
 use super::request::RequestSection;
 use crate::command::{self, CommandEntry};
-use crate::document::{Place, Text};
+use crate::document::{Place, Text, texts};
 use crate::mistake::Gathered;
 use crate::php_base::{ExtensionsEntry, IniEntry};
 use crate::site::{FallbackEntry, SchemeEntry, SiteEntry};
@@ -303,11 +303,6 @@ impl AppSection {
         let (ini, prepare, logs) = (ini.settings, prepare.collect(), Vec::new());
         Some(App { name, kind, source, site, extensions, php, ini, env, needs, prepare, logs })
     }
-}
-
-/// Scalars as the texts that they are.
-pub(super) fn texts(values: BTreeMap<String, Text>) -> BTreeMap<String, String> {
-    values.into_iter().map(|(name, Text(value))| (name, value)).collect()
 }
 
 /// The fields of an application that depend on its kind.

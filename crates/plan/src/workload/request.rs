@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Masked, Request};
 
-use super::app::texts;
-use crate::document::{Place, Text};
+use crate::document::{Place, Text, texts};
 use crate::mistake::Gathered;
 
 /// A request and the answer that must come.

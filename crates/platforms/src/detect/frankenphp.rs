@@ -8,7 +8,8 @@ use std::{fs, io};
 use stampede_core::{Availability, Found, Install, PhpBase, PhpChoice, PhpSapi, PhpWants};
 use tokio::process::Command;
 
-use super::php::{Series, finish};
+use super::installed_php::Series;
+use super::php::finish;
 use super::php_build::{libc, loadable, parse};
 use super::php_conf::{self, Conf};
 use super::php_setup::Loader;

@@ -2,36 +2,17 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use stampede_core::{Availability, Found, Install, PhpBase, PhpBuild, PhpChoice, PhpSapi, PhpWants, php_extension};
 
+use super::installed_php::{Installed, Series, library, modules, programs};
 use super::php_build::ask;
 use super::php_choice;
 use super::php_conf::{self, Conf};
 use super::php_setup::{Loader, Unloadable, needed, set_up};
-use super::program::{find, is_executable, search_folders};
+use super::program::{find, search_folders};
 use crate::output::{OutputError, probe};
-
-/// Where Apache's modules are: Debian, Fedora, and Apache's own installer.
-const MODULE_FOLDERS: [&str; 3] =
-    ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"];
-
-/// Where the library that programs embed is: Debian, Fedora, and PHP's own installer.
-const LIBRARY_FOLDERS: [&str; 3] = ["/usr/lib", "/usr/lib64", "/usr/local/lib"];
-
-/// A series such as 8.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Series(pub(crate) u32, pub(crate) u32);
-
-impl Series {
-    /// The series of a version, or of the end of a file's name: `8.2.29`, `8.2`.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split('.');
-        Some(Self(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-    }
-}
 
 /// Looks for a build with an interface and extensions. Where none is chosen and several are installed, the one of the same
 /// series as the `php` on the search path is taken, so that all runtimes get the same PHP; otherwise the newest.
@@ -51,31 +32,6 @@ pub(crate) async fn detect(
             Err(what) => unusable(what),
         },
         Err(what) => Availability::Missing { what, install: install.clone() },
-    }
-}
-
-/// A build that was found.
-#[derive(Debug)]
-pub(crate) struct Installed {
-    pub(crate) found: Found,
-    /// The program that tells of it; a library cannot be asked.
-    pub(crate) program: PathBuf,
-}
-
-impl Installed {
-    /// A program.
-    pub(crate) fn program(found: Found) -> Self {
-        Self { program: found.path.clone(), found }
-    }
-
-    /// A library that was built with a program.
-    pub(crate) fn library(path: PathBuf, sibling: Found) -> Self {
-        let program = sibling.path.clone();
-        let mut found = Found { path, ..sibling };
-        // What the program alone can have.
-        let built_in = found.php.as_mut().map(|build| &mut build.built_in);
-        built_in.into_iter().for_each(|names| names.retain(|name| !php_extension::is_for_command_line(name)));
-        Self { found, program }
     }
 }
 
@@ -145,14 +101,6 @@ async fn find_build(sapi: PhpSapi) -> Result<Installed, String> {
     }
 }
 
-/// Where a library is, and what it is called in messages.
-pub(crate) fn library(sapi: PhpSapi) -> ([&'static str; 3], &'static str) {
-    match sapi {
-        PhpSapi::ApacheModule => (MODULE_FOLDERS, "Apache's module for PHP (libphp*.so)"),
-        _ => (LIBRARY_FOLDERS, "PHP's library for embedding (libphp*.so)"),
-    }
-}
-
 /// Finds PHP as a shared library, or says what is missing.
 async fn find_library(folders: &[PathBuf], sapi: PhpSapi) -> Result<Installed, String> {
     let (libraries, what) = library(sapi);
@@ -178,38 +126,6 @@ async fn preferred(folders: &[PathBuf]) -> Option<Series> {
     let path = find(folders, "php")?;
     let (version, _) = ask(&path).await.ok()?;
     Series::parse(&version)
-}
-
-/// Programs of that name, with or without a series behind it; the plain name first.
-pub(crate) fn programs(folders: &[PathBuf], name: &str) -> Vec<PathBuf> {
-    let mut versioned: Vec<(Series, PathBuf)> = folders
-        .iter()
-        .filter_map(|folder| fs::read_dir(folder).ok())
-        .flatten()
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let series = Series::parse(entry.file_name().to_str()?.strip_prefix(name)?)?;
-            Some((series, entry.path()))
-        })
-        .filter(|(_, path)| is_executable(path))
-        .collect();
-    versioned.sort_by_key(|(series, _)| Reverse(*series));
-    find(folders, name).into_iter().chain(versioned.into_iter().map(|(_, path)| path)).collect()
-}
-
-/// Apache's modules for PHP in a folder. Debian's name tells the series, a module of one's own has none.
-pub(crate) fn modules(folder: &Path) -> Vec<(Option<Series>, PathBuf)> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let name = entry.file_name();
-            let middle = name.to_str()?.strip_prefix("libphp")?.strip_suffix(".so")?;
-            Some((Series::parse(middle), entry.path()))
-        })
-        .collect()
 }
 
 /// The first program of the wanted series that works, otherwise the first that works.
@@ -252,6 +168,8 @@ fn lacking(path: &Path, build: &PhpBuild, needed: &[String], install: &Install) 
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const INFORMATION: &str = "PHP Version => 8.2.29\nThread Safety => disabled\nextension_dir => /e => /e\n";

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{Found, PhpChoice, PhpSapi};
 
-use super::php::{Installed, Series, library, modules, programs};
+use super::installed_php::{Installed, Series, library, modules, programs};
 use super::php_build::ask;
 use super::program::{is_executable, search_folders};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::engine::DockerError;
+use super::error::DockerError;
 
 /// Where an engine of the system listens. <https://docs.docker.com/reference/cli/dockerd/#daemon-socket-option>
 const SOCKET: &str = "/var/run/docker.sock";

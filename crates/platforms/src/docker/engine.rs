@@ -10,17 +10,11 @@ use std::time::{Duration, Instant};
 
 use bollard::models::SystemInfo;
 use bollard::query_parameters::{ListContainersOptions, ListNetworksOptions, RemoveContainerOptions};
-use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
+use bollard::{API_DEFAULT_VERSION, Docker};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::context;
-
-/// The label of all that belongs to a run; its value is the run's own.
-pub(crate) const RUN: &str = "io.stampede.run";
-
-/// That of Docker 20.10, the oldest that is tested against.
-const OLDEST: ClientVersion = ClientVersion { major_version: 1, minor_version: 41 };
+use super::error::{DockerError, OLDEST, RUN};
 
 /// How long the engine may take until it begins to answer, in seconds.
 const PATIENCE: u64 = 60;
@@ -164,136 +158,6 @@ pub(crate) fn block_on<T: Send>(work: impl Future<Output = Result<T, DockerError
 /// Says what the engine was asked for when it refused.
 pub(crate) fn api(action: &'static str) -> impl FnOnce(bollard::errors::Error) -> DockerError {
     move |source| DockerError::Api { action, source: Box::new(source) }
-}
-
-/// Why an engine, or something in it, cannot be used.
-#[derive(Debug, Error)]
-pub enum DockerError {
-    /// It is reached in another way.
-    #[error("use the engine {host}: containers are measured where they run; {fix}")]
-    Host {
-        /// How it is named.
-        host: String,
-        /// What to do.
-        fix: &'static str,
-    },
-    /// A context that Docker's programs would use is not there.
-    #[error("find the engine of the context {context}: {} does not name it; see docker context ls", file.display())]
-    Context {
-        /// Its name.
-        context: String,
-        /// Where it was looked for.
-        file: PathBuf,
-    },
-    /// Nobody answers.
-    #[error(
-        "find Docker's engine at {}: install it (docker.io of Debian and Ubuntu, https://docs.docker.com/engine/install/) and \
-         start it, or name its socket in DOCKER_HOST", socket.display()
-    )]
-    NotThere {
-        /// Where it was looked for.
-        socket: PathBuf,
-        /// The kernel's answer.
-        #[source]
-        source: io::Error,
-    },
-    /// The socket is not for this user.
-    #[error("use Docker's engine at {}: put this user into the group docker and log in anew, or run it as root", socket.display())]
-    NotAllowed {
-        /// The socket.
-        socket: PathBuf,
-        /// The kernel's answer.
-        #[source]
-        source: io::Error,
-    },
-    /// Its interface lacks what is needed.
-    #[error(
-        "use Docker's engine: it speaks version {0} of its interface, and {OLDEST} is needed; install Docker 20.10 or newer"
-    )]
-    TooOld(String),
-    /// Its containers cannot be measured.
-    #[error("use Docker's engine: {0}; use one that runs as root on this machine, or --platform local")]
-    Unsuitable(&'static str),
-    /// Its processes are not seen.
-    #[error("measure containers: their processes are not seen from here; run Stampede on the engine's own machine")]
-    Elsewhere,
-    /// It refused.
-    #[error("{action}")]
-    Api {
-        /// What it was asked for.
-        action: &'static str,
-        /// Its answer.
-        #[source]
-        source: Box<bollard::errors::Error>,
-    },
-    /// It has not the base image and cannot get it.
-    #[error(
-        "get the image {image}: {problem}\n  where no registry is reached, bring it: `docker load`, or `debootstrap bookworm DIR` \
-         and `tar -C DIR -c . | docker import - {image}`; or name one that is there with --base-image"
-    )]
-    Pull {
-        /// The image.
-        image: String,
-        /// What went wrong.
-        problem: String,
-    },
-    /// What was measured before is not there any more.
-    #[error("use the image {0}: the engine does not have it any more; compare again, which gets the one of now")]
-    Gone(String),
-    /// Something would have to be fetched.
-    #[error(
-        "measure with --offline: the engine does not have {}\n  get it first (docker pull, docker load), or leave --offline out",
-        .0.join(", ")
-    )]
-    Offline(Vec<String>),
-    /// The image is for other processors.
-    #[error("use the image {image}: it is for {found}, and this machine is {here}")]
-    Architecture {
-        /// The image.
-        image: String,
-        /// What it is for.
-        found: String,
-        /// What this machine is.
-        here: &'static str,
-    },
-    /// Software could not be installed.
-    #[error(
-        "install {packages} in {base}, an image of Debian or Ubuntu; its Dockerfile is kept as {}:\n{output}",
-        dockerfile.display()
-    )]
-    Install {
-        /// What was asked for.
-        packages: String,
-        /// Into which image.
-        base: String,
-        /// The step that failed, and the end of what the builder printed.
-        output: String,
-        /// The Dockerfile.
-        dockerfile: PathBuf,
-    },
-    /// A container ended as soon as it was started.
-    #[error("start it: it ended with {0}")]
-    Ended(String),
-    /// A template could not be filled in.
-    #[error("write a Dockerfile")]
-    Dockerfile(#[from] stampede_export::ExportError),
-    /// A program in a container did not do what it must.
-    #[error("run {program} in a container: {problem}")]
-    Program {
-        /// The program.
-        program: String,
-        /// What happened.
-        problem: String,
-    },
-    /// The run could not be prepared on this machine.
-    #[error("prepare a container: {0}")]
-    Prepare(String),
-    /// Something of a run is still there.
-    #[error("remove the containers and networks labelled {RUN}={0}: some are left at the deadline")]
-    Left(String),
-    /// A thread could not be had.
-    #[error("wait for the engine")]
-    Thread(#[source] io::Error),
 }
 
 #[cfg(test)]

@@ -14,9 +14,12 @@ use futures_util::StreamExt as _;
 use sha2::{Digest, Sha256};
 use stampede_export::ExportError;
 
-use super::engine::{DockerError, Engine, api};
-use super::own_image;
+use super::engine::{Engine, api};
+use super::error::DockerError;
 use crate::log_tail::last_lines;
+
+/// What images are called that are built from an application's Dockerfile, before the colon.
+pub(super) const BUILT: &str = "stampede-built";
 
 /// What all of them are called, before the colon.
 const NAME: &str = "stampede-software";
@@ -326,7 +329,7 @@ pub fn remove_images() -> Result<RemovedImages, DockerError> {
         images.sort_by_key(|image| std::cmp::Reverse(image.created));
         let mut all = RemovedImages::default();
         for image in images {
-            let is_ours = |tag: &&String| [NAME, own_image::NAME].iter().any(|name| tag.starts_with(name));
+            let is_ours = |tag: &&String| [NAME, BUILT].iter().any(|name| tag.starts_with(name));
             let tags = image.repo_tags.iter().filter(is_ours).cloned().collect::<Vec<_>>();
             // It is gone with the last of its names.
             for tag in &tags {

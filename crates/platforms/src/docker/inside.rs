@@ -14,7 +14,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::engine::{DockerError, Engine, api};
+use super::engine::{Engine, api};
+use super::error::DockerError;
 use crate::runs::process_table;
 use crate::units::Command;
 use crate::units::end::End;

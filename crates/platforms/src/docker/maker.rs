@@ -4,7 +4,8 @@ use std::path::Path;
 
 use stampede_core::{Fut, Program, with_causes};
 
-use super::engine::{DockerError, Engine};
+use super::engine::Engine;
+use super::error::DockerError;
 use super::image;
 use super::sandbox::{Order, Purpose, Sandbox, Shown};
 use crate::layout::template_folder::{LIMIT, Maker};

@@ -6,10 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bollard::Docker;
-use bollard::models::ContainerState;
-use bollard::query_parameters::{LogsOptions, StopContainerOptions};
-use futures_util::StreamExt as _;
+use bollard::query_parameters::StopContainerOptions;
 use rustix::process::Pid;
 use stampede_cgroup::Group;
 use stampede_core::{
@@ -22,7 +19,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::engine::{DockerError, Engine, api, block_on};
+use super::container_end::{end_of, ended, log};
+use super::engine::{Engine, block_on};
+use super::error::DockerError;
 use super::inside;
 use super::port::{Spoken, ask, best, why_none};
 use super::sandbox::Sandbox;
@@ -32,9 +31,6 @@ use crate::runs::group::{enforced, forks, source};
 use crate::units::end::End;
 use crate::units::readiness::{NotReady, await_ready};
 use crate::units::{endpoint, read_file, tell};
-
-/// How many lines of what a container printed are read.
-const LOG_LINES: &str = "400";
 
 /// How long the engine may take to notice what the kernel says already.
 const NOTICE_TIME: Duration = Duration::from_secs(5);
@@ -46,40 +42,6 @@ const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// How long a port may take to its first answer until others are asked.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-
-/// How a container has ended; nothing as long as it runs.
-async fn end_of(docker: &Docker, container: &str) -> Result<Option<String>, DockerError> {
-    let told = docker.inspect_container(container, None).await.map_err(api("inspect a container"))?;
-    let Some(ContainerState { running, exit_code, oom_killed, error, .. }) = told.state else { return Ok(None) };
-    if running == Some(true) {
-        return Ok(None);
-    }
-    let mut how = End::told(exit_code).to_string();
-    if oom_killed == Some(true) {
-        how += ", its processes killed at the memory limit";
-    }
-    if let Some(error) = error.filter(|error| !error.is_empty()) {
-        how = format!("{how}: {error}");
-    }
-    Ok(Some(how))
-}
-
-/// That a container has ended, with the end of what it printed; nothing as long as it runs.
-pub(crate) async fn ended(docker: &Docker, container: &str) -> Option<DockerError> {
-    let how = end_of(docker, container).await.ok()??;
-    Some(DockerError::Ended(with_log(&how, &log(docker, container).await.lines)))
-}
-
-/// The end of what a container printed.
-async fn log(docker: &Docker, container: &str) -> LogTail {
-    let options = LogsOptions { stdout: true, stderr: true, tail: LOG_LINES.to_owned(), ..Default::default() };
-    let mut news = docker.logs(container, Some(options));
-    let mut text = Vec::new();
-    while let Some(Ok(part)) = news.next().await {
-        text.extend_from_slice(part.as_ref());
-    }
-    LogTail::of(String::from_utf8_lossy(&text).lines())
-}
 
 /// Finds the port on which a container takes the load, as soon as one answers.
 ///

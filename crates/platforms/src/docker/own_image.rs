@@ -11,13 +11,11 @@ use stampede_core::{
 };
 use tokio::process::Command;
 
-use super::engine::{DockerError, Engine};
-use super::image::{self, SOFTWARE};
+use super::engine::Engine;
+use super::error::DockerError;
+use super::image::{self, BUILT, SOFTWARE};
 use crate::log_tail::{last_lines, with_log};
 use crate::output::collect;
-
-/// What images are called that are built from an application's Dockerfile, before the colon.
-pub(crate) const NAME: &str = "stampede-built";
 
 /// How long the build of an application's image may take: extensions of PHP are compiled in it.
 const BUILD_TIME: Duration = Duration::from_secs(3600);
@@ -96,7 +94,7 @@ async fn kept(engine: &Engine, name: &str, id: &str) -> Result<String, Lacking> 
 /// Builds the image of a folder, as its user would, and gives its name and id.
 async fn built(engine: &Engine, folder: &Path, tell: fn(&str)) -> Result<(String, String), Lacking> {
     let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let name = format!("{NAME}:{}", key(&folder));
+    let name = format!("{BUILT}:{}", key(&folder));
     tell(&format!("building {}/Dockerfile", folder.display()));
     let mut build = Command::new(CLIENT);
     build

@@ -24,9 +24,10 @@ use rustix::process::{Resource, getegid, geteuid, getrlimit};
 use stampede_cgroup::{FileError, Group, QUOTA_PERIOD, V1Folders};
 use stampede_core::{Limits, Part, Volume, with_causes};
 
-use super::engine::{Containers, DockerError, Engine, api, block_on};
+use super::container_end;
+use super::engine::{Containers, Engine, api, block_on};
+use super::error::DockerError;
 use super::inside::Inside;
-use super::own_container;
 use crate::layout::folder::Folder;
 use crate::machine::user::User;
 use crate::runs::group::divide;
@@ -150,7 +151,7 @@ impl Sandbox {
         let (first, group) = match group(&told, &container) {
             Ok(found) => found,
             // It may have ended before it was looked at.
-            Err(error) if is_own => return Err(own_container::ended(docker, &container).await.unwrap_or(error)),
+            Err(error) if is_own => return Err(container_end::ended(docker, &container).await.unwrap_or(error)),
             Err(error) => return Err(error),
         };
         Ok(Self {

@@ -6,7 +6,7 @@ use stampede_core::{Availability, ExtensionMeans, MakersImage, PhpWants, Require
 use stampede_export::{Additions, ExportError};
 
 use super::DockerPlatform;
-use super::engine::DockerError;
+use super::error::DockerError;
 use super::image::{self, Installation};
 use super::own_image::Lacking;
 use super::question::{Place, Question, packages, place};

@@ -9,7 +9,7 @@ use stampede_core::{App, Autoloader, Replacement, with_causes};
 use stampede_seam::{PrepareError, PreparedApp};
 use thiserror::Error;
 
-use super::folder::{FolderError, failed, give, make_folder, set_mode};
+use super::owned::{FolderError, failed, give, hand_over, make_folder, set_mode};
 use super::packages::{VENDOR, packages};
 use crate::machine::user::User;
 
@@ -134,7 +134,7 @@ pub(crate) fn share_packages(copy: &Path) -> Result<(), FolderError> {
     let mut shared = String::new();
     for package in packages(copy) {
         let folder = copy.join(&package);
-        super::folder::hand_over(&folder, me)?;
+        hand_over(&folder, me)?;
         give(&folder, Some(me))?;
         if let Some(package) = package.to_str() {
             shared.push_str(package);

@@ -12,7 +12,8 @@ use stampede_cgroup::{Group, KillError, RemoveError};
 use thiserror::Error;
 
 use super::process_table::session_members;
-use crate::docker::engine::{Containers, DockerError};
+use crate::docker::engine::Containers;
+use crate::docker::error::DockerError;
 
 /// How long the end of a run may take once its processes are killed.
 pub(crate) const END_TIME: Duration = Duration::from_secs(10);

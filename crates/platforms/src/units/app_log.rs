@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::layout::folder::{Folder, FolderError};
+use crate::layout::folder::Folder;
+use crate::layout::owned::FolderError;
 
 /// How paths in the application's folder begin.
 pub(crate) const APP: &str = "@{app}";

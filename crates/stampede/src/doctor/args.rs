@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::args::StoreArgs;
+use crate::flags::StoreArgs;
 
 /// What to write of the machine.
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use stampede_export::Target;
 use stampede_plan::{AppFlag, DeploymentFlags, LoadFlag, PhpFlag, SubjectFlag};
 
-use crate::args::StoreArgs;
+use crate::flags::StoreArgs;
 
 /// For what, of what, and where to.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Arg;
 use stampede_plan::ForecastFlags;
 
-use crate::args::StoreArgs;
+use crate::flags::StoreArgs;
 
 /// What to simulate, from which study.
 #[derive(Clone, Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Arg;
 use stampede_plan::GateFlags;
 
-use crate::args::{BenchArgs, MetricArgs, StoreArgs};
+use crate::flags::{BenchArgs, MetricArgs, StoreArgs};
 
 /// What is held against what.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Arg;
 use stampede_plan::{DatabaseFlags, HostFlag, IndexFlag};
 
-use crate::args::WaitArgs;
+use crate::flags::WaitArgs;
 
 /// Requests that people have; by default there is `GET /`.
 #[derive(Debug, Default, clap::Args)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::args::{StoreArgs, StudyFlag};
+use crate::flags::{StoreArgs, StudyFlag};
 
 /// What to look into: processes now, or a case of a study that was measured with `--inside`.
 #[derive(Debug, clap::Args)]

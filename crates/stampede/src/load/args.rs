@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Arg;
 use stampede_plan::LoadFlags;
 
-use crate::args::{BackendArgs, QuietArgs};
+use crate::flags::{BackendArgs, QuietArgs};
 use crate::kubernetes::args::PodArgs;
 
 /// What to send where, how much of it, and what must come back.

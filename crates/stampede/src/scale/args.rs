@@ -3,7 +3,7 @@
 use clap::Arg;
 use stampede_plan::ScaleFlags;
 
-use crate::args::{BackendArgs, BenchArgs, OutputArgs, ResumeArgs, StoreArgs};
+use crate::flags::{BackendArgs, BenchArgs, OutputArgs, ResumeArgs, StoreArgs};
 
 /// Which runtime, behind which autoscaler, under what load.
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::args::StoreArgs;
+use crate::flags::StoreArgs;
 
 /// Where the dashboard is, and who may see it.
 #[derive(Debug, clap::Args)]

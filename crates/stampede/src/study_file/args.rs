@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::args::StoreArgs;
+use crate::flags::StoreArgs;
 
 /// Which study to write, and where.
 #[derive(Debug, clap::Args)]

@@ -113,7 +113,8 @@ impl MadeUp {
     pub(super) fn run(&self, args: &[&str]) -> Said {
         let store = self.folder.path().join("studies.db").display().to_string();
         let stored = ["--store", &store];
-        let stored = if args.first() == Some(&"init") { &[][..] } else { &stored };
+        let has_none = args.first().is_some_and(|command| ["clean", "init", "load"].contains(command));
+        let stored = if has_none { &[][..] } else { &stored };
         let args = [&["stampede"], args, stored].concat();
         let parsed = Args::try_parse_from(&args).unwrap_or_else(|error| panic!("{error}"));
         let captured = Captured::default();

@@ -1,8 +1,9 @@
 //! `--generators`: agents that drive the load in place of this process.
 
-use std::env;
 use std::sync::Arc;
+use std::{env, fs};
 
+use stampede_conduct::{Failure, Notices};
 use stampede_core::{Carrier, Load};
 use stampede_generators::{CarriedStream, Generators};
 use stampede_load::Backend;
@@ -10,59 +11,72 @@ use stampede_priority::Precedence;
 use stampede_seam::Vantage;
 use stampede_vantage::Here;
 
-use crate::exit::Failure;
-use crate::{agent, screen};
+/// A number that the kernel gives to each of its starts (random(4)).
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// What generators are asked to drive.
-pub(crate) struct Demand<'a> {
+pub struct Demand<'a> {
     /// What others who wait for the lock of a generator's machine are told.
-    pub(crate) purpose: &'a str,
+    pub purpose: &'a str,
     /// Loads that are driven at once.
-    pub(crate) loads: Vec<&'a Load>,
+    pub loads: Vec<&'a Load>,
     /// Processors of this machine that are meant for it.
-    pub(crate) cpus: &'a [u32],
-    pub(crate) backend: Backend,
+    pub cpus: &'a [u32],
+    /// How they reach the kernel.
+    pub backend: Backend,
 }
 
-/// The vantage of this process, which has loads driven by these generators where there are some; `pods` are the streams of those in a cluster. They go before other programs where
-/// this thread does.
-pub(crate) async fn vantage(
+/// The vantage of this process, which has loads driven by these generators where there are some; `pods` are the
+/// streams of those in a cluster. They go before other programs where this thread does.
+///
+/// # Errors
+///
+/// When one of them cannot be had.
+pub async fn vantage(
     carriers: &[Carrier],
     pods: Vec<CarriedStream>,
     demand: Demand<'_>,
-    quiet: bool,
+    (notices, quiet): (&dyn Notices, bool),
 ) -> Result<Arc<dyn Vantage>, Failure> {
     let Demand { purpose, loads, cpus, backend } = demand;
     let here = Here::new();
+    let note = |text: &str| {
+        if !quiet {
+            notices.note(text);
+        }
+    };
     if carriers.is_empty() {
         return Ok(here);
     }
     let program = env::current_exe().map_err(Failure::missing)?;
     let go_first = Precedence::here().goes_first();
-    let started = Generators::start(here, carriers, &program, pods, purpose, agent::boot(), go_first).await;
+    let started = Generators::start(here, carriers, &program, pods, purpose, boot(), go_first).await;
     let generators = started.map_err(Failure::missing)?;
-    if let Some((name, reason)) = generators.io_uring_refused().filter(|_| !quiet) {
-        screen::note(&format!("backend epoll: io-uring is refused at generator {name}: {reason}"));
+    if let Some((name, reason)) = generators.io_uring_refused() {
+        note(&format!("backend epoll: io-uring is refused at generator {name}: {reason}"));
     }
     let mut sum = Some(0.0);
     for (name, most) in generators.measure_most(cpus, backend).await {
         sum = sum.zip(most.as_ref().ok()).map(|(sum, most)| sum + most);
         match most {
-            Ok(most) if !quiet => {
-                screen::note(&format!("generator {name} can send {most:.0} requests a second at most"))
-            }
-            Ok(_) => {}
-            Err(problem) => screen::note(&format!("how much generator {name} can send is not known: {problem}")),
+            Ok(most) => note(&format!("generator {name} can send {most:.0} requests a second at most")),
+            Err(problem) => notices.note(&format!("how much generator {name} can send is not known: {problem}")),
         }
     }
     let asked: f64 = loads.into_iter().map(highest_rate).sum();
     if let Some(sum) = sum.filter(|sum| asked > *sum) {
-        screen::warning(&format!(
+        notices.warning(&format!(
             "{asked:.0} requests a second are asked for, and the generators can send {sum:.0} at most"
         ));
-        screen::note("  add generators or processors for them, or lower the rate");
+        notices.note("  add generators or processors for them, or lower the rate");
     }
     Ok(generators)
+}
+
+/// What the start of this machine's kernel is known by.
+#[must_use]
+pub fn boot() -> String {
+    fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned()
 }
 
 /// Requests a second that a load has due at most; none where it waits for answers.

@@ -3,53 +3,57 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use stampede_conduct::{Bench, Exit, Failure, Interrupts};
 use stampede_core::Carrier;
 use stampede_generators::CarriedStream;
-use stampede_load::{LoadResult, LoadSpec};
-use stampede_seam::{GeneratorRecord, LoadOrder, LoadOutcome};
+use stampede_seam::{GeneratorRecord, LoadOrder, LoadOutcome, LoadResult, LoadSpec};
 
-use crate::exit::{Exit, Failure};
 use crate::generators::{self, Demand};
-use crate::kubernetes::{self, PodGenerators};
-use crate::load::live::Live;
-use crate::load::timeseries::Timeseries;
-use crate::signals::Signals;
+use crate::live::Live;
+use crate::pods::{self, PodGenerators};
+use crate::timeseries::Timeseries;
 
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What drives a load, and how much of it is seen.
-pub(super) struct SharedDrive<'a> {
-    pub(super) carriers: &'a [Carrier],
+pub struct SharedDrive<'a> {
+    /// The generators.
+    pub carriers: &'a [Carrier],
     /// Those of the carriers that are pods, and the labels of pods whose nodes they avoid.
-    pub(super) pods: Option<(&'a PodGenerators, BTreeMap<String, String>)>,
-    pub(super) quiet: bool,
-    pub(super) live: Live,
-    pub(super) timeseries: Option<&'a mut Timeseries>,
+    pub pods: Option<(&'a PodGenerators, BTreeMap<String, String>)>,
+    /// Who watches.
+    pub bench: Bench<'a>,
+    /// Where its seconds go.
+    pub timeseries: Option<&'a mut Timeseries>,
 }
 
 /// A result, what is known of each generator, and whether a signal ended it.
-type Driven = (LoadResult, Vec<GeneratorRecord>, bool);
+pub type Driven = (LoadResult, Vec<GeneratorRecord>, bool);
 
 /// Has generators drive the load to its end, or to the first signal. Pods are made before, and removed whatever comes.
-pub(super) async fn drive(mut shared: SharedDrive<'_>, spec: LoadSpec) -> Result<Driven, Failure> {
-    let mut signals = Signals::new()?;
+///
+/// # Errors
+///
+/// When it cannot begin, a generator is lost, or what is kept of it cannot be written.
+pub async fn drive_shared(mut shared: SharedDrive<'_>, spec: LoadSpec) -> Result<Driven, Failure> {
+    let mut interrupts = shared.bench.host.interrupts()?;
     let Some((generators, avoid)) = shared.pods.take() else {
-        return drive_by(Vec::new(), shared, spec, &mut signals).await;
+        return drive_by(Vec::new(), shared, spec, &mut *interrupts).await;
     };
-    let quiet = shared.quiet;
+    let bench = shared.bench;
     let pods = tokio::select! {
-        () = signals.any() => {
+        _ = interrupts.next() => {
             let message = "interrupted: what was made in the namespace ends within a minute".to_owned();
             return Err(Failure { exit: Exit::Interrupted, message });
         }
-        started = generators.start(avoid, spec.duration + spec.drain, quiet) => started?,
+        started = generators.start(avoid, spec.duration + spec.drain, bench) => started?,
     };
-    let driven = match kubernetes::streams(&pods, quiet).await {
-        Ok(streams) => Box::pin(drive_by(streams, shared, spec, &mut signals)).await,
+    let driven = match pods::streams(&pods, bench).await {
+        Ok(streams) => Box::pin(drive_by(streams, shared, spec, &mut *interrupts)).await,
         Err(problem) => Err(problem),
     };
-    kubernetes::end(pods).await;
+    pods::end(pods, bench).await;
     driven
 }
 
@@ -57,21 +61,22 @@ async fn drive_by(
     pods: Vec<CarriedStream>,
     shared: SharedDrive<'_>,
     spec: LoadSpec,
-    signals: &mut Signals,
+    interrupts: &mut dyn Interrupts,
 ) -> Result<Driven, Failure> {
-    let SharedDrive { carriers, pods: _, quiet, mut live, mut timeseries } = shared;
+    let SharedDrive { carriers, pods: _, bench, mut timeseries } = shared;
+    let mut live = Live::new(bench);
     let loads = match &spec.scenario {
         None => vec![&spec.load],
         Some(scenario) => scenario.crowds.iter().map(|crowd| &crowd.load).collect(),
     };
     let purpose = format!("load {}", spec.host);
     let demand = Demand { purpose: &purpose, loads, cpus: &spec.cpus, backend: spec.backend };
-    let vantage = generators::vantage(carriers, pods, demand, quiet).await?;
+    let vantage = generators::vantage(carriers, pods, demand, (bench.host.notices(), bench.quiet)).await?;
     let order = LoadOrder { spec, link: None, begins: None, turns: Vec::new() };
     let mut load = vantage.load(order).map_err(Failure::missing)?;
     let interrupted = loop {
         tokio::select! {
-            () = signals.any() => {
+            _ = interrupts.next() => {
                 load.cut();
                 break true;
             }

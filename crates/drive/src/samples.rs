@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use stampede_conduct::Failure;
 use stampede_load::SampleReader;
 use stampede_report::load::{SampleCount, SampleFormat, SampleLines};
 use stampede_seam::RequestSample;
-
-use crate::destination;
-use crate::exit::Failure;
 
 /// How often requests are fetched; the load keeps those of a longer time.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -21,32 +19,47 @@ const PIECE: usize = 256 << 10;
 
 /// Where requests go.
 #[derive(Debug)]
-pub(crate) enum SampleSink {
+pub enum SampleSink {
     /// To a file.
-    File { path: PathBuf, file: File, format: SampleFormat },
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// The file itself.
+        file: File,
+        /// What lines are like.
+        format: SampleFormat,
+    },
     /// To memory, so many at most.
-    Memory { most: usize },
+    Memory {
+        /// How many.
+        most: usize,
+    },
 }
 
 /// What has become of them.
 #[derive(Debug, Default)]
-pub(crate) struct Sampled {
-    pub(crate) count: SampleCount,
+pub struct Sampled {
+    /// How many were written, and how many were not.
+    pub count: SampleCount,
     /// Those that were kept in memory.
-    pub(crate) kept: Vec<RequestSample>,
+    pub kept: Vec<RequestSample>,
     /// Why the file holds no more.
-    pub(crate) failure: Option<String>,
+    pub failure: Option<String>,
 }
 
 impl SampleSink {
     /// Empties the file.
-    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// When it is of no format that is known, or cannot be written.
+    pub fn create(path: &Path) -> Result<Self, Failure> {
         let place = || format!("--samples {}", path.display());
         let Some(format) = SampleFormat::of(path) else {
             let problem = "is no .csv, .tsv or .ndjson file; for example --samples requests.csv";
             return Err(Failure::usage(format!("{} {problem}", place())));
         };
-        if destination::is_stdout(path) {
+        if path == Path::new("-") {
             return Err(Failure::usage(format!("{} cannot go to stdout; give it a file", place())));
         }
         match File::create(path) {
@@ -56,7 +69,11 @@ impl SampleSink {
     }
 
     /// Takes the requests of a load whose steps have these names, on a thread of its own until the load is over.
-    pub(crate) fn follow(self, reader: SampleReader, steps: &[String]) -> Result<JoinHandle<Sampled>, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// When there is no thread for that.
+    pub fn follow(self, reader: SampleReader, steps: &[String]) -> Result<JoinHandle<Sampled>, Failure> {
         let steps = steps.to_vec();
         let thread = thread::Builder::new().name("samples".to_owned());
         let started = thread.spawn(move || match self {

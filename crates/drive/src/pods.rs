@@ -1,0 +1,92 @@
+//! Pods of a cluster that drive a load.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use stampede_conduct::{Bench, Failure};
+use stampede_generators::{CarriedStream, Carrying};
+use stampede_kubernetes::{AgentStream, Cluster, ClusterService, GeneratorOrder, Pods, ServiceName};
+use stampede_plan::HttpUrl;
+
+/// The generators of a load that are pods.
+pub struct PodGenerators {
+    cluster: Cluster,
+    image: String,
+    count: u32,
+    cpus: f64,
+}
+
+impl PodGenerators {
+    /// So many pods of an image, with so many processors each, once it is seen that they may be made.
+    ///
+    /// # Errors
+    ///
+    /// When the cluster does not answer, or this user may not make them.
+    pub async fn new(cluster: Cluster, image: String, count: u32, cpus: f64) -> Result<Self, Failure> {
+        cluster.check_rights().await.map_err(Failure::missing)?;
+        Ok(Self { cluster, image, count, cpus })
+    }
+
+    /// The pods of the service that a URL names, where it names one.
+    ///
+    /// # Errors
+    ///
+    /// When the cluster does not answer, or has no such service.
+    pub async fn service(&self, url: &HttpUrl) -> Result<Option<ClusterService>, Failure> {
+        let Some(name) = ServiceName::of_host(&url.host) else { return Ok(None) };
+        self.cluster.service(&name, url.port).await.map(Some).map_err(Failure::missing)
+    }
+
+    /// Makes the pods, away from those with these labels, for a load that takes so long at most.
+    pub(crate) async fn start(
+        &self,
+        avoid: BTreeMap<String, String>,
+        longest: Duration,
+        bench: Bench<'_>,
+    ) -> Result<Pods, Failure> {
+        let Self { cluster, image, count, cpus } = self;
+        let order = GeneratorOrder { image: image.clone(), count: *count, cpus: *cpus, avoid, longest };
+        let note = |words: &str| bench.note(words);
+        note(&format!("{count} pods in the namespace {} of {}", cluster.namespace(), cluster.context()));
+        if cpus.fract() > 0.0 {
+            note(&format!("  {cpus} processors each: what they can send is measured of whole ones"));
+        }
+        Pods::start(cluster, &order, &note).await.map_err(Failure::missing)
+    }
+}
+
+/// The streams of agents in pods.
+pub(crate) async fn streams(pods: &Pods, bench: Bench<'_>) -> Result<Vec<CarriedStream>, Failure> {
+    let mut streams = Vec::new();
+    for (place, AgentStream { pod, node, output, input, said }) in
+        pods.open().await.map_err(Failure::missing)?.into_iter().enumerate()
+    {
+        bench.note(&format!("pod {} of the generators is {pod} on node {node}", place + 1));
+        streams.push(CarriedStream { output, input, carrier: Box::new(InPod(said)) });
+    }
+    Ok(streams)
+}
+
+/// What is known of an agent in a pod.
+struct InPod(Box<dyn Fn() -> String + Send + Sync>);
+
+impl Carrying for InPod {
+    fn said(&self) -> String {
+        self.0()
+    }
+}
+
+/// Ends pods, and reports what is left where that fails.
+pub(crate) async fn end(pods: Pods, bench: Bench<'_>) {
+    let lease = pods.is_over();
+    if let Some(problem) = lease {
+        bench.warning(&format!("the guardian of the pods has ended: {problem}"));
+    }
+    if let Err(error) = pods.end().await {
+        bench.warning(&error.to_string());
+        bench
+            .host
+            .notices()
+            .note("  the pods end by themselves within a minute; see stampede clean --platform kubernetes");
+    }
+}

@@ -1,0 +1,93 @@
+//! Builds of PHP that are installed, by their programs and libraries.
+
+use std::cmp::Reverse;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use stampede_core::{Found, PhpSapi, php_extension};
+
+use super::program::{find, is_executable};
+
+/// Where Apache's modules are: Debian, Fedora, and Apache's own installer.
+const MODULE_FOLDERS: [&str; 3] =
+    ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"];
+
+/// Where the library that programs embed is: Debian, Fedora, and PHP's own installer.
+const LIBRARY_FOLDERS: [&str; 3] = ["/usr/lib", "/usr/lib64", "/usr/local/lib"];
+
+/// A series such as 8.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Series(pub(crate) u32, pub(crate) u32);
+
+impl Series {
+    /// The series of a version, or of the end of a file's name: `8.2.29`, `8.2`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('.');
+        Some(Self(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    }
+}
+
+/// A build that was found.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    pub(crate) found: Found,
+    /// The program that tells of it; a library cannot be asked.
+    pub(crate) program: PathBuf,
+}
+
+impl Installed {
+    /// A program.
+    pub(crate) fn program(found: Found) -> Self {
+        Self { program: found.path.clone(), found }
+    }
+
+    /// A library that was built with a program.
+    pub(crate) fn library(path: PathBuf, sibling: Found) -> Self {
+        let program = sibling.path.clone();
+        let mut found = Found { path, ..sibling };
+        // What the program alone can have.
+        let built_in = found.php.as_mut().map(|build| &mut build.built_in);
+        built_in.into_iter().for_each(|names| names.retain(|name| !php_extension::is_for_command_line(name)));
+        Self { found, program }
+    }
+}
+
+/// Where a library is, and what it is called in messages.
+pub(crate) fn library(sapi: PhpSapi) -> ([&'static str; 3], &'static str) {
+    match sapi {
+        PhpSapi::ApacheModule => (MODULE_FOLDERS, "Apache's module for PHP (libphp*.so)"),
+        _ => (LIBRARY_FOLDERS, "PHP's library for embedding (libphp*.so)"),
+    }
+}
+
+/// Programs of that name, with or without a series behind it; the plain name first.
+pub(crate) fn programs(folders: &[PathBuf], name: &str) -> Vec<PathBuf> {
+    let mut versioned: Vec<(Series, PathBuf)> = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let series = Series::parse(entry.file_name().to_str()?.strip_prefix(name)?)?;
+            Some((series, entry.path()))
+        })
+        .filter(|(_, path)| is_executable(path))
+        .collect();
+    versioned.sort_by_key(|(series, _)| Reverse(*series));
+    find(folders, name).into_iter().chain(versioned.into_iter().map(|(_, path)| path)).collect()
+}
+
+/// Apache's modules for PHP in a folder. Debian's name tells the series, a module of one's own has none.
+pub(crate) fn modules(folder: &Path) -> Vec<(Option<Series>, PathBuf)> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name();
+            let middle = name.to_str()?.strip_prefix("libphp")?.strip_suffix(".so")?;
+            Some((Series::parse(middle), entry.path()))
+        })
+        .collect()
+}

@@ -1,0 +1,48 @@
+//! The command line of `stampede capacity`.
+
+use clap::Arg;
+use stampede_plan::CapacityFlags;
+
+use crate::flags::{BackendArgs, StudyArgs};
+
+/// Of what, under which objective, for how long.
+#[derive(Debug, clap::Args)]
+#[command(mut_args(in_capacity))]
+#[command(after_help = "Examples:\n  \
+        stampede capacity nginx-fpm markdown --cpus 0.5 --memory 256Mi --slo 'p99<100ms,errors<0.1%'\n  \
+        stampede capacity frankenphp ./my-app --slo 'p95<250ms' --duration 60s\n  \
+        stampede capacity go hello --slo 'p99<10ms' --duration 5s --json -\n\n\
+        Exit codes: 0 a rate was found; 1 no rate meets the objective; 4 the generator cannot offer as much as the\n\
+        runtime takes; the others as for compare.")]
+pub(crate) struct CapacityArgs {
+    #[command(flatten)]
+    pub(crate) flags: CapacityFlags,
+    #[command(flatten)]
+    pub(crate) backend: BackendArgs,
+    #[command(flatten)]
+    pub(crate) study: StudyArgs,
+}
+
+fn in_capacity(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "slo" => arg.help(
+            "What answers must be: response times from when a request was due (p50, p90, p95, p99, p99.9) and the share of \
+             requests without a right answer, each with what it must be below: p99<100ms,errors<0.1% [default: the plan's]",
+        ),
+        "duration" => arg
+            .help("Length of a probe's window; the last has four times as much [default: 45s]")
+            .help_heading("Study"),
+        "warm_up" => {
+            arg.value_name("TIME").help("Load before each window [default: 2s]").help_heading("Study")
+        }
+        "max_time" => arg.help("Time limit for all probes [default: 15m, or what long probes need]"),
+        "seed" => arg.help("Seed of the random arrivals"),
+        "ready_timeout" => arg.help(
+            "How long the runtime may take to its first answer, and to each one that is checked before the load [default: 30s]",
+        ),
+        "resume" => {
+            arg.help("Resume an interrupted search, by the same command line [default: the newest]")
+        }
+        _ => arg,
+    }
+}

@@ -1,0 +1,56 @@
+//! The command line of `stampede compare`.
+
+use clap::Arg;
+use stampede_plan::{AtFlag, CompareFlags};
+
+use crate::flags::{BackendArgs, MetricArgs, StudyArgs};
+
+/// What to compare, under what, for how long.
+#[derive(Debug, clap::Args)]
+#[command(mut_args(in_compare))]
+#[command(after_help = "Examples:\n  \
+        stampede compare markdown\n  \
+        stampede compare markdown --runtimes nginx-fpm,go --load closed:64\n  \
+        stampede compare markdown --cpus 0.5 --memory 256Mi --json result.json\n  \
+        stampede compare markdown --set nginx-fpm.pm=dynamic --rounds 5\n  \
+        stampede compare markdown --at 70%  (then latency at 70 % of the slowest)\n  \
+        stampede compare markdown --replicas 2 --balancer nginx --tls\n  \
+        stampede compare markdown --platform docker --base-image debian:bookworm\n  \
+        stampede compare --image my/app:fpm --image my/app:frankenphp\n  \
+        stampede compare ./my-app           (what it is, is found by looking at it)\n  \
+        stampede compare                    (the stampede.yaml in this folder, see stampede init)")]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) flags: CompareFlags,
+    #[command(flatten)]
+    pub(crate) at: AtFlag,
+    #[command(flatten)]
+    pub(crate) metric: MetricArgs,
+    /// Print what would be measured, and for how long, and measure nothing
+    #[arg(long, help_heading = "Study")]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) backend: BackendArgs,
+    #[command(flatten)]
+    pub(crate) study: StudyArgs,
+}
+
+fn in_compare(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "app" => arg.value_name("A,B").help(
+            "Which of the workload's apps to serve, by name: symfony, or several: plain,symfony [default: the first that a \
+             runtime can serve]",
+        ),
+        "php" => arg.value_name("A,B").help(
+            "Builds of PHP, each a case for each runtime: 8.2,8.4 or paths of command line programs [default: that of `php` \
+             on the search path]",
+        ),
+        "cpus" => arg.help("CPUs for each whole deployment [default: 1]"),
+        "memory" => arg.help("Memory for each whole deployment [default: 512Mi]"),
+        "load" => arg.help(
+            "Load: closed:N keeps N connections busy, one request in flight on each; open:RATE has requests due at RATE a \
+             second, open:FROM..TO/TIME is a ramp [default: closed:16]",
+        ),
+        _ => arg,
+    }
+}
