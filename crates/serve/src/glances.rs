@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stampede_analysis::{OpenPartAnalysis, analyse};
+use stampede_analysis::{OpenPartAnalysis, analyse_parts};
 use stampede_core::StudyId;
 use stampede_report::StudyView;
 use stampede_report::html::dashboard::Glance;
@@ -32,8 +32,8 @@ impl Glances {
         }
         let stored = store.load(row.id.as_str())?;
         let open_part = store.open_part(&stored.study.id)?;
+        let analysis = analyse_parts(&stored.study, &stored.trials, open_part.as_ref());
         let open_part = open_part.and_then(|part| OpenPartAnalysis::of(&stored.study, &stored.trials, part));
-        let analysis = analyse(&stored.study, &stored.trials);
         let view = StudyView { open_part: open_part.as_ref(), ..StudyView::of(&stored, &analysis) };
         let glance = Arc::new(Glance::of(&view));
         known().insert(row.id.clone(), (state, Arc::clone(&glance)));

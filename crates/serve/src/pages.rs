@@ -187,9 +187,10 @@ fn listed(row: &StudyRow) -> ListedStudy {
 fn study(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
     let stored = store.load(&query.get("id").unwrap_or_default())?;
     let open_part = store.open_part(&stored.study.id)?;
+    let analysis = analyse_parts(&stored.study, &stored.trials, open_part.as_ref());
     let open_part = open_part.and_then(|part| OpenPartAnalysis::of(&stored.study, &stored.trials, part));
-    let page = |view: &StudyView<'_>| html::study_of_dashboard(&StudyView { open_part: open_part.as_ref(), ..*view });
-    Ok(Answer::page(viewed(&stored, page)))
+    let view = StudyView { open_part: open_part.as_ref(), ..StudyView::of(&stored, &analysis) };
+    Ok(Answer::page(html::study_of_dashboard(&view)))
 }
 
 fn compare(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {

@@ -75,7 +75,7 @@ impl Report {
         yard_stick: &[YardStickReading],
         open_part: Option<OpenPart>,
     ) -> Result<(), Failure> {
-        let analysis = stampede_analysis::analyse(study, trials);
+        let analysis = stampede_analysis::analyse_parts(study, trials, open_part.as_ref());
         let open_part = open_part.and_then(|part| OpenPartAnalysis::of(study, trials, part));
         let open_part = open_part.as_ref();
         self.put(&ReportAnswer::Study(StudyView {
