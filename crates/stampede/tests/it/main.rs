@@ -39,5 +39,6 @@ mod topology;
 mod trust;
 mod tune;
 mod usage;
+mod visitors;
 mod why;
 mod wrk;
