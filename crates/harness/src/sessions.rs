@@ -1,9 +1,10 @@
 //! Sessions that begin with every answer: what verification sees of them, whose requests bring no cookies of the application.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use stampede_core::{Answer, NewSession, Program, SESSION_FOLDERS, ServedAnswer};
-use stampede_seam::Running;
+use stampede_core::{Answer, Case, NewSession, Program, SESSION_FOLDERS, ServedAnswer, Workload};
+use stampede_seam::{LoadExchange, Pause, Running, Scenario, Visit, visitors};
 
 /// The values that each cookie had in the answers to each exchange, and how many answers there were.
 #[derive(Debug, Default)]
@@ -45,6 +46,17 @@ impl Sessions {
             answer.new_session = Some(NewSession { cookies, file_bytes: file_bytes.flatten() });
         }
     }
+}
+
+/// The load's requests as visitors send them, where they keep their cookies.
+pub(crate) fn visits(workload: &Workload, exchanges: &[LoadExchange], case: &Case) -> Option<Arc<Scenario>> {
+    let visits = exchanges.iter().map(|LoadExchange { request, check, weight }| Visit {
+        name: format!("{} {}", request.method, request.path),
+        request: request.clone(),
+        check: check.clone(),
+        weight: *weight,
+    });
+    workload.cookies.then(|| Arc::new(visitors(visits, case.load.clone(), Pause::default())))
 }
 
 /// Bytes on disk of a file in the folders of sessions, the mean; nothing where there is none, or nobody to look.

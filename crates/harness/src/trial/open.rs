@@ -6,7 +6,6 @@ use std::time::Duration;
 use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Limit, Outcome, Protocol, ReadyBy, Trial};
 use stampede_seam::{
     InsideTargets, LoadExchange, LoadOrder, LoadSpec, Moment, Pause, Platform, Running, Scenario, Template, TurnSpan,
-    Visit, visitors,
 };
 
 use super::judge::{explain, judge, unlaunched, with_fixes};
@@ -19,7 +18,7 @@ use crate::prepare::Prepared;
 use crate::ready::Front;
 use crate::turns::{Alternating, Pace, TurnEnd};
 use crate::verify::Verification;
-use crate::{audit, parts, php, ready};
+use crate::{audit, parts, php, ready, sessions};
 
 /// A deployment that is up and answers rightly. Dropping it ends it.
 pub(crate) struct OpenTrial<'a> {
@@ -384,8 +383,7 @@ async fn answering(
     let exchanges: Vec<_> = verified.load.into_iter().map(completed).collect();
     let scenario = match scenario {
         Some(scenario) => Some(as_sent(scenario, case, &front)),
-        None if workload.cookies => Some(Arc::new(by_visitors(&exchanges, case))),
-        None => None,
+        None => sessions::visits(workload, &exchanges, case),
     };
     Ok(Answering { front, enforced, exchanges, scenario, faults, before })
 }
@@ -403,17 +401,6 @@ async fn end(running: Box<dyn Running>, mut trial: Trial, sink: &mut dyn Sink) -
         Err(error) => trial.outcome = Outcome::Failed(error.to_string()),
     }
     Ok(trial)
-}
-
-/// The load's requests as visitors send them who keep their cookies.
-fn by_visitors(exchanges: &[LoadExchange], case: &Case) -> Scenario {
-    let visits = exchanges.iter().map(|LoadExchange { request, check, weight }| Visit {
-        name: format!("{} {}", request.method, request.path),
-        request: request.clone(),
-        check: check.clone(),
-        weight: *weight,
-    });
-    visitors(visits, case.load.clone(), Pause::default())
 }
 
 /// The scenario under the loads of a case, in which the cases of a study may differ, with the headers of a proxy at this front.
