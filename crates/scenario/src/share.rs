@@ -21,7 +21,7 @@ pub(crate) struct Share {
     begun: u64,
     /// Rows that have been taken here from each feeder.
     taken: Vec<u64>,
-    /// The flows in the order in which they are begun, over and over; empty unless the crowd's are spread.
+    /// The flows in the order in which they are begun, over and over; empty unless they are spread.
     turn: Vec<u32>,
     pub(crate) tally: Tally,
 }
@@ -88,7 +88,7 @@ impl Share {
                     return false;
                 }
                 Order::Once => turn,
-                // The journey knows which identity it is.
+                // The user knows which identity it is.
                 Order::Identity => continue,
                 Order::Loop => turn % count.max(1),
                 Order::Random => below(self.random(turn ^ (*number as u64 + 1) << 48).draw(), count),
