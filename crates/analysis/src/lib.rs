@@ -44,7 +44,7 @@ pub use replication::{
     Cause, CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun,
     check, replicate,
 };
-pub use rules::{Bottleneck, SEEN_INSIDE, taken_by_others};
+pub use rules::{Bottleneck, SEEN_INSIDE, SESSION_LOCK, taken_by_others};
 pub use size::{
     Confirmation, FIRST_BLOCKS, Hopeless, MEMORY_MARGIN, MOST_BLOCKS, SizeCell, SizeChoice, SizeFate, SizeFigures,
     SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeVerdict,

@@ -21,6 +21,7 @@ mod queries;
 mod queue;
 mod requests;
 mod rivals;
+mod sessions;
 mod setup;
 mod sizing;
 mod surroundings;
@@ -30,6 +31,7 @@ mod waits;
 mod warm_up;
 
 pub use neighbours::taken_by_others;
+pub use sessions::SESSION_LOCK;
 
 use std::cmp::Reverse;
 
@@ -46,10 +48,12 @@ type Rule = fn(&Record<'_>) -> Option<Finding>;
 const RULES: &[Rule] = &[
     limits::not_enforced,
     memory::oom_kills,
+    database::sqlite_locked,
+    database::connections,
     requests::failed,
     requests::unfinished,
     connections::exhausted,
-    inside::session_lock,
+    sessions::lock,
     inside::waits_on_itself,
     inside::n_plus_one,
     inside::slow_query,
@@ -59,7 +63,6 @@ const RULES: &[Rule] = &[
     inside::matches_patterns,
     inside::collects_garbage,
     inside::logs,
-    database::connections,
     queries::locks,
     php::no_opcode_cache,
     php::cache_full,
@@ -96,6 +99,7 @@ const RULES: &[Rule] = &[
     warm_up::responses_grow,
     parts::throttled,
     queries::crowded,
+    sessions::begun,
 ];
 
 /// Those of an autoscaled service: its measurements are sums over instances that come and go, and what clients are told because
@@ -149,6 +153,7 @@ const SUSPECTS: &[Suspect] = &[
     suspect("oom-kills", "memory", always),
     suspect("ports-exhausted", "the generator's local ports", always),
     suspect("database-connections", "connections to the database", always),
+    suspect("sqlite-locked", "the lock of SQLite's file", always),
     suspect("backlog-full", "a queue of connections that is too short", backlog::refuses),
     suspect("connections-hold-workers", "workers that stay with their connections", always),
     suspect("failed-requests", "requests that fail", requests::many),

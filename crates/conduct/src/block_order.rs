@@ -31,7 +31,7 @@ pub(crate) fn settle(study: &mut Study, plan: &ComparePlan, memory: Bytes) -> Re
             }
         },
         OrderChoice::Auto => {
-            let against = against(study, plan.scenario.is_some()).map(str::to_owned);
+            let against = against(study, plan.scenario.is_some() || plan.workload.cookies).map(str::to_owned);
             match against.map_or_else(|| up.as_ref().err().cloned(), Some) {
                 None => (BlockOrder::Turns, Some("their loads are closed, and they fit into the memory".to_owned())),
                 Some(why) => (BlockOrder::Windows, Some(why)),

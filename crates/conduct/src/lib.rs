@@ -7,6 +7,7 @@
 mod block_order;
 mod calibration;
 mod capacity;
+mod connections;
 mod detected;
 mod exit;
 mod gate;

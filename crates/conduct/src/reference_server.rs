@@ -75,6 +75,7 @@ pub(crate) fn of(program: &Program, conditions: &Conditions, duration: Duration,
         apps: Vec::new(),
         exchanges: vec![Exchange { name: ID.to_owned(), request, expect, weight: 1, once: false, optional: false }],
         play: None,
+        cookies: false,
         services: Vec::new(),
         audits: Vec::new(),
     };

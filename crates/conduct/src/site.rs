@@ -14,7 +14,7 @@ use stampede_seam::{Backend, Platform};
 
 use crate::exit::{Exit, Failure};
 use crate::host::{Bench, Host, Lock};
-use crate::{detected, php_setups, revisions};
+use crate::{connections, detected, php_setups, revisions};
 
 /// What every case of a plan is served under.
 ///
@@ -120,6 +120,9 @@ impl<'a> Ground<'a> {
         }
         revisions::add(bench.host, &mut prepared, &plan.candidates).await;
         detected::tell(bench, plan, &prepared, &missing);
+        if !bench.quiet {
+            prepared.iter().filter_map(|one| connections::warning(&one.case)).for_each(|line| bench.warning(&line));
+        }
         php_setups::lines(&prepared).into_iter().for_each(|line| bench.paragraph(&line, 2));
         let left_out = account_for_missing(bench, plan, &prepared, &missing)?;
         Ok(Cases { prepared, left_out })

@@ -3,8 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, objective_metric, took};
-use stampede_core::{Case, CaseId, CpuLayout, DefaultsContext, Documented, Failures, Rounds, Study, StudyKind, Tuning};
+use stampede_analysis::{
+    Bottleneck, Point, RaceScores, SESSION_LOCK, Search, Space, Tried, analyse, best, objective_metric, took,
+};
+use stampede_core::{
+    Case, CaseId, CpuLayout, DatabaseConnections, DefaultsContext, Documented, Failures, Rounds, Study, StudyKind,
+    Tuning,
+};
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{ComparePlan, TunePlan};
 use stampede_store::{Store, StoredStudy};
@@ -155,6 +160,12 @@ impl<'a> Tune<'a> {
     async fn race(&mut self, site: &Site<'_>) -> Result<(), Failure> {
         // What the records of the first race suggest of the defaults.
         let mut suspected = None;
+        let mut most_workers = self.connections_each();
+        if let Some(most) = most_workers.filter(|_| self.space.workers(&self.space.default).is_some()) {
+            self.sequence
+                .note(&format!("no more than {most} workers are tried: the database takes no more connections"));
+        }
+        let mut locked = false;
         let (mut spent, mut longest, mut first) = (Duration::ZERO, Duration::ZERO, None);
         for number in 1.. {
             if number > 1 && spent + longest > self.plan.budget.search {
@@ -163,7 +174,10 @@ impl<'a> Tune<'a> {
             }
             let seed = self.plan.plan.seed.unwrap_or_default();
             let search = Search::new(&self.space, seed, self.plan.budget.points).suspecting(suspected);
-            let allowed = |point: &Point| self.tuned("", &self.settings(point)).is_ok();
+            let allowed = |point: &Point| {
+                self.space.workers(point).zip(most_workers).is_none_or(|(workers, most)| workers <= most)
+                    && self.tuned("", &self.settings(point)).is_ok()
+            };
             let next = search.next(&self.tried, &allowed);
             if next.is_empty() {
                 return Ok(());
@@ -184,7 +198,12 @@ impl<'a> Tune<'a> {
             if number == 1 {
                 let analysis = analyse(&study, &trials);
                 let default = analysis.case(&CaseId::new(self.space.name(&self.space.default)));
-                suspected = default.and_then(|summary| summary.bottleneck.as_ref()?.role());
+                let bottleneck = default.and_then(|summary| summary.bottleneck.as_ref());
+                suspected = bottleneck.and_then(Bottleneck::role);
+                if bottleneck.is_some_and(|bottleneck| bottleneck.finding == SESSION_LOCK) {
+                    most_workers = self.space.workers(&self.space.default);
+                    locked = most_workers.is_some();
+                }
             }
             let known = |tried: &Tried| CaseId::new(self.space.name(&tried.point));
             let scored: Vec<CaseId> = self.tried.iter().filter(|tried| tried.score.is_some()).map(known).collect();
@@ -198,11 +217,25 @@ impl<'a> Tune<'a> {
             for (point, name) in next.into_iter().zip(names) {
                 if self.tried.iter().all(|tried| tried.point != point) {
                     let beside = beside.get(&CaseId::new(name)).copied().flatten();
-                    self.tried.push(Tried { score: beside.zip(base).map(|(score, base)| score + base), point });
+                    let is_too_many = locked && self.space.workers(&point) > most_workers;
+                    let score = beside.zip(base).map(|(score, base)| score + base).filter(|_| !is_too_many);
+                    self.tried.push(Tried { score, point });
                 }
+            }
+            if number == 1 && locked {
+                self.sequence.note(
+                    "requests of one session wait for each other (session-lock): more workers than the default would only \
+                     wait as well, and are not taken",
+                );
             }
         }
         Ok(())
+    }
+
+    /// How many workers of each replica have a connection, where there is a database that takes a number of them.
+    fn connections_each(&self) -> Option<u64> {
+        let topology = &self.plan.plan.topology;
+        DatabaseConnections::of(topology).map(|database| database.most / u64::from(topology.replicas.max(1)))
     }
 
     /// Holds the winner against the default and what is documented, in blocks that had no part in choosing it.

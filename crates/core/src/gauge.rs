@@ -74,6 +74,8 @@ pub enum Gauge {
     IoWaits,
     /// Transactions that are open and wait for their client.
     IdleTransactions,
+    /// Requests that wait for the lock of a session's file.
+    SessionLockWaits,
 }
 
 impl Gauge {

@@ -14,6 +14,7 @@ mod case_role;
 mod causes;
 mod censored;
 mod command;
+mod database_connections;
 mod deployment;
 mod endpoint;
 mod estimate;
@@ -81,6 +82,7 @@ pub use case_role::CaseRole;
 pub use causes::with_causes;
 pub use censored::Censored;
 pub use command::{Command, CommandReady, CommandTunable, CommandValues};
+pub use database_connections::{ConnectionShortage, DatabaseConnections, SQLITE_LOCKED, TOO_MANY_CONNECTIONS};
 pub use deployment::{
     Address, AddressKind, BuildStep, Deployment, Makes, PhpProbe, PhpProbeSource, Places, Preparation, Program, Ready,
     Replacement, RunFile, Stop, StopSignal, Unit, UnknownPlace,
@@ -139,8 +141,8 @@ pub use topology::{
 };
 pub use topology_builder::{Certificate, ComposeContext, Composed, Composer};
 pub use trial::{
-    Counts, ErrorClass, GeneratorUse, LinkUse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending,
-    ServedAnswer, Trial, are_autoscaled,
+    Counts, ErrorClass, GeneratorUse, LinkUse, Measurement, NewSession, Outcome, ReadinessRecord, ResourceUse,
+    SESSION_FOLDERS, Sending, ServedAnswer, Trial, are_autoscaled,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
 pub use turn::{BlockOrder, Turn, WindowsFrom};

@@ -1,6 +1,6 @@
 //! One lifetime of a deployment, and what was measured in it. The trial is the unit of replication.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 use std::time::Duration;
 
@@ -220,6 +220,24 @@ pub struct ServedAnswer {
     pub status: u16,
     /// Bytes of the body on the wire.
     pub body_bytes: u64,
+    /// What it begins for whoever brings no cookie; absent where it begins nothing, and where visitors keep their cookies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<NewSession>,
+}
+
+/// Folders, with their places, in which applications keep the files of sessions: PHP's own as deployments set it, and those of
+/// Laravel and Symfony. <https://laravel.com/docs/session#configuration>, <https://symfony.com/doc/current/session.html>
+pub const SESSION_FOLDERS: [&str; 3] =
+    ["@{run}/php/sessions", "@{app}/storage/framework/sessions", "@{app}/var/sessions"];
+
+/// A session that begins with each answer to a request without cookies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewSession {
+    /// The names of the cookies that had another value in each such answer.
+    pub cookies: BTreeSet<String>,
+    /// Bytes on disk of a file in which PHP keeps a session, the mean of those that verification left; absent where there were
+    /// none in the known folders.
+    pub file_bytes: Option<u64>,
 }
 
 /// How long a deployment took to answer its first request.

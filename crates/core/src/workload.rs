@@ -18,6 +18,8 @@ pub struct Workload {
     pub apps: Vec<App>,
     /// Every request with the answer that must come; all are verified before anything is timed.
     pub exchanges: Vec<Exchange>,
+    /// Whether visitors keep the cookies that they are given, where exchanges are the load: each connection is a visitor.
+    pub cookies: bool,
     /// Services that it needs, or can use.
     pub services: Vec<ServiceNeed>,
     /// What is sent as load in place of exchanges.

@@ -3,7 +3,7 @@
 //! One table. A line is known by parts of it; the flag that is printed is for a setting that the case has, with a value that is enough
 //! for this request where the line tells how much it takes.
 
-use stampede_core::{Case, Outcome};
+use stampede_core::{Case, Outcome, SQLITE_LOCKED, TOO_MANY_CONNECTIONS};
 use stampede_seam::Running;
 
 use self::Remedy::{Do, Enlarge, IniSeconds, IniSize, Raise};
@@ -40,6 +40,11 @@ struct Fix {
 }
 
 /// Settings for the body of a request, of any runtime.
+const CONNECTIONS: Remedy = Do(
+    "lower the number of workers, raise the database's max_connections (--set mariadb.max_connections=300), or put a pool of \
+     connections in front (--services postgres,pgbouncer)",
+);
+
 const BODY: Remedy = Enlarge(&[
     "client_max_body_size",
     "package_max_length",
@@ -179,6 +184,19 @@ const LINES: &[Complaint] = &[
         means: "the application's scripts and styles are not built",
         remedy: Do("run npm ci && npm run build in the application's folder"),
     },
+    Complaint {
+        parts: &["database is locked"],
+        means: SQLITE_LOCKED,
+        remedy: Do(
+            "have connections wait (PRAGMA busy_timeout=5000) and readers not wait (PRAGMA journal_mode=WAL), or use a database \
+             server: --services mariadb",
+        ),
+    },
+    // MariaDB's error 1040.
+    Complaint { parts: &["too many connections"], means: TOO_MANY_CONNECTIONS, remedy: CONNECTIONS },
+    Complaint { parts: &["too many clients already"], means: TOO_MANY_CONNECTIONS, remedy: CONNECTIONS },
+    // What PostgreSQL says when only those for administrators are left.
+    Complaint { parts: &["remaining connection slots are reserved"], means: TOO_MANY_CONNECTIONS, remedy: CONNECTIONS },
     Complaint {
         parts: &["no such table"],
         means: "the database has no tables",

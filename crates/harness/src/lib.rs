@@ -36,6 +36,7 @@ mod ready;
 mod record;
 mod scale;
 mod seconds;
+mod sessions;
 mod stop;
 mod study;
 mod time_limit;

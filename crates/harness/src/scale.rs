@@ -31,7 +31,7 @@ use crate::seconds::Seconds;
 use crate::trial::{self, MOST_LATE, explain};
 use crate::usage::Usage;
 use crate::verify::Verification;
-use crate::{php, ready};
+use crate::{php, ready, sessions};
 
 /// Runs a trial of an autoscaled service.
 ///
@@ -216,7 +216,8 @@ impl Act<'_> {
         let front = Front::plain(&Endpoint::Tcp(gateway.address()), case);
         let completed =
             |exchange: LoadExchange| LoadExchange { request: front.completed(&exchange.request), ..exchange };
-        let exchanges = exchanges.into_iter().map(completed).collect();
+        let exchanges: Vec<_> = exchanges.into_iter().map(completed).collect();
+        let scenario = sessions::visits(self.context.workload, &exchanges, case);
         let spec = LoadSpec {
             targets: vec![front.endpoint.clone()],
             protocol: Protocol::Http11,
@@ -225,7 +226,7 @@ impl Act<'_> {
             exchanges,
             load: case.load.clone(),
             think: Pause::default(),
-            scenario: None,
+            scenario,
             warm_up: self.timing.warm_up,
             duration: self.timing.duration,
             requests: None,

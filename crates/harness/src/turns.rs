@@ -34,7 +34,10 @@ pub(crate) fn are_for(study: &Study, block: u32, context: &TrialContext<'_>, pre
         let Case { load, beside, .. } = &prepared.case;
         matches!(load, Load::Closed { .. }) && beside.is_empty() && prepared.scaling.is_none()
     };
-    study.order_of(block) == BlockOrder::Turns && context.scenario.is_none() && prepared.iter().all(holds)
+    study.order_of(block) == BlockOrder::Turns
+        && context.scenario.is_none()
+        && !context.workload.cookies
+        && prepared.iter().all(holds)
 }
 
 fn turn_of(Prepared { case, .. }: &Prepared, block: u32, turn: Option<(u32, u32)>) -> Event<'_> {

@@ -14,6 +14,7 @@ use crate::mask::UnderLoad;
 use crate::order::order;
 use crate::prepare::Prepared;
 use crate::ready::{Front, NOT_YET, send};
+use crate::sessions::Sessions;
 use crate::visitor::Visitor;
 use crate::{content_encoding, head, html, mask};
 
@@ -106,7 +107,7 @@ impl<'a> Verification<'a> {
     ///
     /// The first wrong answer, in a few lines.
     pub(crate) async fn once(&self, visit: &Visit<'_>) -> Result<(), String> {
-        match self.in_order(visit).await {
+        match self.in_order(visit, &mut Sessions::default()).await {
             Ok(_) => Ok(()),
             Err(Failure::Silent(problem)) => Err(problem),
             Err(Failure::Wrong(wrong)) => Err(wrong.told()),
@@ -114,13 +115,21 @@ impl<'a> Verification<'a> {
     }
 
     pub(crate) async fn verified(&self, visit: &Visit<'_>) -> Result<Verified, Failure<'a>> {
-        let (verified, history) = self.in_order(visit).await?;
-        self.look_for_leaks(visit, history).await?;
+        let mut sessions = Sessions::default();
+        let (mut verified, history) = self.in_order(visit, &mut sessions).await?;
+        self.look_for_leaks(visit, history, &mut sessions).await?;
+        if !self.workload.cookies {
+            sessions.tell(visit.running, &mut verified.answers).await;
+        }
         Ok(verified)
     }
 
     /// What came to every exchange, sent in order, and who was asked.
-    async fn in_order(&self, visit: &Visit<'_>) -> Result<(Verified, Vec<Sent<'a>>), Failure<'a>> {
+    async fn in_order(
+        &self,
+        visit: &Visit<'_>,
+        sessions: &mut Sessions,
+    ) -> Result<(Verified, Vec<Sent<'a>>), Failure<'a>> {
         let exchanges = &self.workload.exchanges;
         let first = self.workload.first_request();
         let mut history: Vec<Sent<'a>> = Vec::new();
@@ -146,10 +155,12 @@ impl<'a> Verification<'a> {
                 return Err(Failure::Wrong(WrongAnswer { sent, problem, before, was_right: false, varied }));
             }
             history.push(sent);
+            sessions.answered(name, &answer);
             verified.answers.push(ServedAnswer {
                 exchange: name.clone(),
                 status: answer.status,
                 body_bytes: answer.body.len() as u64,
+                new_session: None,
             });
             if let Some(weight) = NonZeroU32::new(*weight) {
                 let body = match mask::under_load(&expect.body) {
@@ -168,7 +179,12 @@ impl<'a> Verification<'a> {
 
     /// Two visitors send every exchange, all of them in one mixed order; in several such orders where the deployment is one of the
     /// first. An answer must be what it was for nobody, and may not hold what the other visitor sent.
-    async fn look_for_leaks(&self, visit: &Visit<'_>, mut history: Vec<Sent<'a>>) -> Result<(), Failure<'a>> {
+    async fn look_for_leaks(
+        &self,
+        visit: &Visit<'_>,
+        mut history: Vec<Sent<'a>>,
+        sessions: &mut Sessions,
+    ) -> Result<(), Failure<'a>> {
         let repeated: Vec<_> = self.workload.exchanges.iter().filter(|exchange| !exchange.once).collect();
         let by_both = |exchange: &'a Exchange| Visitor::BOTH.map(|visitor| Sent { exchange, visitor });
         let all: Vec<Sent<'a>> = repeated.into_iter().flat_map(by_both).collect();
@@ -181,6 +197,7 @@ impl<'a> Verification<'a> {
                     let before = suspects(&history, sent);
                     return Err(Failure::Wrong(WrongAnswer { sent, problem, before, was_right: true, varied: false }));
                 }
+                sessions.answered(&sent.exchange.name, &answer);
                 history.push(sent);
             }
         }

@@ -15,14 +15,13 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use stampede_core::{Endpoint, Load, Protocol};
 use stampede_priority::{Precedence, ThreadRole};
-use stampede_scenario::Scenario;
+use stampede_scenario::{Scenario, in_turn};
 use thiserror::Error;
 
 use crate::authored::Authored;
 use crate::coarse_histogram::CoarseHistogram;
 use crate::crowd_plan::{CrowdPlan, CrowdTerms};
 use crate::epoll::Epoll;
-use crate::in_turn::in_turn;
 use crate::io::Io;
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;

@@ -103,7 +103,6 @@ mod fault;
 mod http1;
 mod http2;
 mod idle;
-mod in_turn;
 mod io;
 mod near_target;
 mod pacer;

@@ -6,6 +6,7 @@ mod hold_ups;
 mod kernel_text;
 mod meter;
 mod sampler;
+mod session_locks;
 mod status;
 mod tick;
 

@@ -23,6 +23,7 @@ use stampede_wire::postgres::{Session, SessionError};
 use stampede_wire::probe::Probe;
 
 use crate::accept_queue::AcceptQueues;
+use crate::session_locks::SessionLocks;
 use crate::status::decode;
 use crate::status::postgres_activity::{self, MOST, Seen};
 use crate::tick::{PERIOD, Ticks, asking_period};
@@ -171,6 +172,7 @@ struct Kernel {
     /// The folders of unified control groups, which know what their processes waited for. Version 1 does not.
     unified: Vec<PathBuf>,
     queues: Option<AcceptQueues>,
+    sessions: SessionLocks,
     names: Vec<AddressId>,
     endpoints: Vec<Endpoint>,
     /// Where the last sample of all queues together is told.
@@ -184,9 +186,10 @@ impl Kernel {
             MeterSource::CgroupV1 { .. } => None,
         });
         let unified = unified.collect();
+        let sessions = SessionLocks::new(&meters);
         let (names, endpoints) = listeners.into_iter().unzip();
         // A container may not be allowed to ask: then queues are absent.
-        Self { meter: Meter::new(meters), unified, queues: AcceptQueues::open().ok(), names, endpoints, told }
+        Self { meter: Meter::new(meters), unified, queues: AcceptQueues::open().ok(), sessions, names, endpoints, told }
     }
 
     fn watch(&mut self, clock: &mut Clock) -> Vec<Series> {
@@ -200,6 +203,7 @@ impl Kernel {
                 let at = clock.now();
                 let mut figures = counters.as_ref().map(figures::of).unwrap_or_default();
                 figures.extend(self.unified.iter().flat_map(|dir| kernel_text::pressure(dir, ".pressure")));
+                figures.extend(self.sessions.waiting().map(|waiting| (Gauge::SessionLockWaits, waiting)));
                 group.push(at, &figures);
             }
             let at = clock.now();

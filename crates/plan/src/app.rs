@@ -152,6 +152,7 @@ mod tests {
             title: String::new(),
             apps,
             exchanges: Vec::new(),
+            cookies: false,
             services: Vec::new(),
             play: None,
             audits: Vec::new(),

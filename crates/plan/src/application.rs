@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stampede_core::{App, Workload, WorkloadId};
+use stampede_core::{App, Play, Workload, WorkloadId};
 
 use crate::autoloader;
 use crate::document::{Place, Text};
@@ -87,18 +87,20 @@ fn serve(section: AppSection, look: Option<Look>, folder: &Path, place: &Place<'
     if requests.is_empty() {
         requests.push(RequestSection { path: Text("/".to_owned()), ..RequestSection::default() });
     }
+    let (cookies, scenario) = (section.cookies, section.scenario.take());
     let app = section.read(folder, place, &mut mistakes);
     let logs = || look.as_ref().map_or_else(|| logs(&source), |look| look.logs.clone());
     let app = app.map(|app| App { logs: logs(), ..app });
-    let rules = Rules { folder, has_scenario: false, needs_body: false };
+    let rules = Rules { folder, has_scenario: scenario.is_some(), needs_body: false };
     let (exchanges, unrecorded) = rules.read(requests, &place.key("requests"), &mut mistakes);
     let workload = Workload {
         id: id(&source, "app"),
         title: look.as_ref().map_or("an application", |look| look.title).to_owned(),
         apps: app.into_iter().collect(),
         exchanges,
+        cookies,
         services: Vec::new(),
-        play: None,
+        play: scenario.map(|scenario| Play { folder: folder.to_owned(), scenario, generate: Vec::new() }),
         audits: Vec::new(),
     };
     mistakes.finish(Ok(Served { workload, unrecorded, look }))

@@ -50,7 +50,7 @@ pub(crate) fn settle_order(
     }
     let problem = match load {
         Load::Closed { .. } if !is_scenario => return choice,
-        Load::Closed { .. } => "would cut the flows of a scenario off",
+        Load::Closed { .. } => "would cut the flows of a scenario off, or the visits of those who keep cookies",
         Load::Open { .. } => "would cut an open load into pieces, each with a queue that is still short",
         Load::Ramped { .. } => "would cut a load that changes into pieces",
     };

@@ -310,7 +310,7 @@ impl ComparePlan {
         let chosen_exchanges =
             values.list("--exchanges", "exchanges", &flags.exchanges.exchanges, |all| all.exchanges.as_ref());
         if let Ok(Served { workload, .. }) = &mut served {
-            exchange::choose(chosen_exchanges.as_deref(), workload, &mut values.mistakes);
+            exchange::choose(chosen_exchanges.as_deref(), flags.exchanges.cookies, workload, &mut values.mistakes);
         }
         if let Some(host) = &flags.host.host {
             if let Some(problem) = problem_of_host(host) {
@@ -350,6 +350,7 @@ impl ComparePlan {
         let workload = served.as_ref().ok().map(|served| &served.workload);
         let Played { load, beside, scenario } =
             play::read(workload, asked, &feeders, machine, catalogue, &mut values.mistakes);
+        let has_users = scenario.is_some() || workload.is_some_and(|workload| workload.cookies);
         let duration = values.of(
             ["--duration", "study.duration"],
             &flags.duration.duration,
@@ -495,7 +496,7 @@ impl ComparePlan {
         }
         // A plan's order is that of its comparison; who brings a load of his own measures in windows.
         let order = match given.load {
-            GivenLoad::Asked => settle_order(order, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes),
+            GivenLoad::Asked => settle_order(order, &load, has_users || !beside.is_empty(), &mut mistakes),
             GivenLoad::OfInstances(_) | GivenLoad::Only(_) => OrderChoice::Always(BlockOrder::Windows),
         };
         let at = at.filter(|at| settle_at(*at, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes));

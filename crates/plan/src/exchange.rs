@@ -1,16 +1,36 @@
 //! Which of a workload's requests make up its load: `--exchanges update`.
 
-use stampede_core::Workload;
+use stampede_core::{Exchange, Workload};
 
 use crate::listed::Listed;
 use crate::mistake::Gathered;
 use crate::suggestion::suggest;
 
 /// Makes the exchanges that were named the load; without names, the workload says itself which do. What is optional and was not
-/// named is left out.
-pub(crate) fn choose(asked: Option<&[Listed]>, workload: &mut Workload, mistakes: &mut Gathered) {
+/// named is left out. Visitors keep their cookies where the workload or `cookies` says so.
+pub(crate) fn choose(asked: Option<&[Listed]>, cookies: bool, workload: &mut Workload, mistakes: &mut Gathered) {
     name_load(asked, workload, mistakes);
+    keep_cookies(cookies, workload, mistakes);
     workload.exchanges.retain(|exchange| exchange.in_load() || !exchange.optional);
+}
+
+fn keep_cookies(typed: bool, workload: &mut Workload, mistakes: &mut Gathered) {
+    let place = if typed { "--cookies" } else { "cookies: true" };
+    workload.cookies |= typed;
+    if !workload.cookies {
+        return;
+    }
+    if workload.play.is_some() {
+        let problem = format!("stands beside the scenario of {}", workload.id);
+        mistakes.add(place, problem, "leave it out, and write cookies: true in the flows of the scenario");
+    }
+    let has_own =
+        |exchange: &&Exchange| exchange.request.headers.keys().any(|name| name.eq_ignore_ascii_case("cookie"));
+    for exchange in workload.load_mix().filter(has_own) {
+        let problem =
+            format!("stands beside the header Cookie of {}, which is the same for all visitors", exchange.name);
+        mistakes.add(place, problem, "leave one of them out");
+    }
 }
 
 fn name_load(asked: Option<&[Listed]>, workload: &mut Workload, mistakes: &mut Gathered) {
@@ -77,18 +97,65 @@ mod tests {
                 title: String::new(),
                 apps: Vec::new(),
                 exchanges: vec![exchange("create", true), exchange("list", false), search, packed],
+                cookies: false,
                 services: Vec::new(),
                 play: None,
                 audits: Vec::new(),
             };
             let listed = asked.map(|name| [Listed { value: name.to_owned(), place: "--exchanges".to_owned() }]);
             let mut mistakes = Gathered::default();
-            choose(listed.as_ref().map(|listed| &listed[..]), &mut workload, &mut mistakes);
+            choose(listed.as_ref().map(|listed| &listed[..]), false, &mut workload, &mut mistakes);
             let has_packed = workload.exchanges.iter().any(|exchange| exchange.optional);
             assert_eq!(has_packed, asked == Some("packed"), "{asked:?}");
             let load = workload.load_mix().map(|exchange| exchange.name.as_str()).collect::<Vec<_>>().join(",");
             let chosen = mistakes.finish(Ok(load)).map_err(|mistakes| mistakes.to_string());
             assert_eq!(chosen, expected.map(str::to_owned).map_err(str::to_owned), "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn cookies_are_kept_where_the_workload_or_the_flag_says_so_and_no_request_has_its_own() {
+        let with_cookie = || {
+            let mut own = exchange("own", false);
+            own.request.headers.insert("cookie".to_owned(), "a=b".to_owned());
+            own
+        };
+        for (name, typed, written, exchanges, expected) in [
+            ("neither", false, false, vec![with_cookie()], Ok(false)),
+            ("the flag", true, false, vec![exchange("list", false)], Ok(true)),
+            ("the file", false, true, vec![exchange("list", false)], Ok(true)),
+            (
+                "one is verified only",
+                true,
+                false,
+                vec![exchange("list", false), Exchange { weight: 0, ..with_cookie() }],
+                Ok(true),
+            ),
+            (
+                "one has its own",
+                true,
+                false,
+                vec![with_cookie()],
+                Err("--cookies stands beside the header Cookie of own"),
+            ),
+        ] {
+            let mut workload = Workload {
+                id: WorkloadId::new("shop"),
+                title: String::new(),
+                apps: Vec::new(),
+                exchanges,
+                cookies: written,
+                services: Vec::new(),
+                play: None,
+                audits: Vec::new(),
+            };
+            let mut mistakes = Gathered::default();
+            choose(None, typed, &mut workload, &mut mistakes);
+            let told = mistakes.finish(Ok(workload.cookies)).map_err(|mistakes| mistakes.to_string());
+            match (told, expected) {
+                (Ok(told), expected) => assert_eq!(Ok(told), expected, "{name}"),
+                (Err(told), expected) => assert!(told.contains(expected.unwrap_err()), "{name}: {told}"),
+            }
         }
     }
 }

@@ -51,12 +51,15 @@ pub struct RuntimesFlag {
     pub runtimes: Option<String>,
 }
 
-/// Which of its exchanges.
+/// Which of its exchanges, and who sends them.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExchangesFlag {
     /// Which of the workload's exchanges make up the load, by name [default: those that it says itself]
     #[arg(long, value_name = "A,B", help_heading = "What")]
     pub exchanges: Option<String>,
+    /// Keep cookies: each connection is one visitor, and not every request a new one
+    #[arg(long, help_heading = "What")]
+    pub cookies: bool,
 }
 
 /// Other rows for its scenario.
@@ -308,6 +311,14 @@ pub struct DatabaseFlags {
     /// Services beside each runtime: postgres, mariadb, pgbouncer; set with --set postgres.max_connections=50
     #[arg(long, value_name = "A,B", help_heading = "Topology")]
     pub services: Option<String>,
+    /// What they hold.
+    #[command(flatten)]
+    pub dump: DumpFlag,
+}
+
+/// What a database holds.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DumpFlag {
     /// A dump that the database begins each trial with, .gz too; the service is the one that it is a dump of
     #[arg(long, value_name = "FILE", help_heading = "Topology")]
     pub database: Option<PathBuf>,

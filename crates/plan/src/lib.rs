@@ -69,9 +69,9 @@ pub use catalogue::Catalogue;
 pub use choice::RuntimeChoice;
 pub use compare::{ChangeMetric, CompareFlags, ComparePlan};
 pub use flags::{
-    AppFlag, AtFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, GeneratorsFlag,
-    HostFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag,
-    RoundsFlag, RuntimesFlag, SeedFlag, ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, AtFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, DumpFlag, DurationFlag, ExchangesFlag,
+    GeneratorsFlag, HostFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag,
+    ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SeedFlag, ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 pub use forecast::{ForecastFlags, read_forecast};
 pub use gate::{GateFlags, GateSide};

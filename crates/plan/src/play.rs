@@ -178,6 +178,7 @@ mod tests {
             title: String::new(),
             apps: Vec::new(),
             exchanges: Vec::new(),
+            cookies: false,
             services: Vec::new(),
             play: Some(play),
             audits: vec![audit],

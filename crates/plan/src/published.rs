@@ -314,6 +314,7 @@ impl Reader<'_> {
             warm_up: WarmUpFlag { warm_up: Some(entry.warm_up.0.clone()) },
             exchanges: ExchangesFlag {
                 exchanges: row.exchanges.as_ref().or(entry.exchanges.as_ref()).map(|Text(names)| names.clone()),
+                cookies: false,
             },
             feeders: self.feeders.clone(),
             ready_timeout: ReadyTimeoutFlag { ready_timeout: Some(PATIENCE.to_owned()) },

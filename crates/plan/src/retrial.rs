@@ -13,9 +13,9 @@ use crate::block_order::OrderChoice;
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan};
 use crate::flags::{
-    AppFlag, BaseImageFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, InsideFlag,
-    MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag,
-    SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, BaseImageFlag, DatabaseFlags, DeploymentFlags, DumpFlag, DurationFlag, ExchangesFlag, IndexFlag,
+    InsideFlag, MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag,
+    RuntimesFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::image::ImageFlags;
 use crate::machine_size::MachineSize;
@@ -36,6 +36,8 @@ pub struct RetrialFlags {
     pub index: IndexFlag,
     #[command(flatten)]
     pub exchanges: ExchangesFlag,
+    #[command(flatten)]
+    pub dump: DumpFlag,
     #[command(flatten)]
     pub image: BaseImageFlag,
     #[command(flatten)]
@@ -128,7 +130,7 @@ impl RetrialPlan {
             // They decide which of its applications a runtime serves.
             deployment: DeploymentFlags { set: case.flags(), ..DeploymentFlags::default() },
             topology: TopologyFlags {
-                databases: DatabaseFlags { services: services(case), database: None },
+                databases: DatabaseFlags { services: services(case), dump: flags.dump.clone() },
                 ..TopologyFlags::default()
             },
             ..CompareFlags::default()

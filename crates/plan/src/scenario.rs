@@ -119,7 +119,27 @@ impl Reader<'_> {
     }
 
     fn feeder(&mut self, name: String, entry: FeederEntry) -> Option<Feeder> {
-        let FeederEntry { mut file, mut format, order } = entry;
+        let FeederEntry { file, env, mut format, order } = entry;
+        let order = match order {
+            OrderEntry::Loop => Order::Loop,
+            OrderEntry::Once => Order::Once,
+            OrderEntry::Random => Order::Random,
+            OrderEntry::Identity => Order::Identity,
+        };
+        let mut file = match (file, env, self.replaced.get(&name)) {
+            (Some(file), None, _) => file,
+            (None, Some(env), Some(other)) => Spanned::new(other.clone(), env.referenced, env.defined),
+            (None, Some(env), None) => return self.feeder_of_env(name, &env, order),
+            (Some(_), Some(env), _) => {
+                self.add(&env, "env", "", "stands beside file", "leave one of them out");
+                return None;
+            }
+            (None, None, _) => {
+                let place = format!("{} feeder {name}", self.place);
+                self.mistakes.add(place, "has no values", "add file: people.csv, or env: {password: [PASSWORD]}");
+                return None;
+            }
+        };
         if let Some(other) = self.replaced.get(&name) {
             file.value.clone_from(other);
             // What was said of the file is not true of another one, unless its own name says nothing.
@@ -144,11 +164,6 @@ impl Reader<'_> {
                 return None;
             }
         };
-        let order = match order {
-            OrderEntry::Loop => Order::Loop,
-            OrderEntry::Once => Order::Once,
-            OrderEntry::Random => Order::Random,
-        };
         match Table::parse(format, &bytes) {
             Ok(table) => named.then_some(Feeder { name, table, order }),
             Err(error) => {
@@ -156,6 +171,40 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// Values that no file may hold: each column's, by the names of the environment variables that have them.
+    fn feeder_of_env(
+        &mut self,
+        name: String,
+        columns: &Spanned<BTreeMap<String, Vec<String>>>,
+        order: Order,
+    ) -> Option<Feeder> {
+        let mut is_complete = self.name(columns, "feeder", &name);
+        let mut read = Vec::new();
+        for (column, variables) in &columns.value {
+            let mut values = Vec::new();
+            for variable in variables {
+                match std::env::var(variable) {
+                    Ok(value) => values.push(value),
+                    Err(_) => {
+                        is_complete = false;
+                        let fix = format!("set it before: export {variable}=...");
+                        self.add(columns, "env", variable, "is not set in the environment, or is no text", fix);
+                    }
+                }
+            }
+            read.push((column.clone(), values));
+        }
+        if !is_complete {
+            return None;
+        }
+        let table = Table::of_columns(read);
+        if table.is_none() {
+            let fix = "give each column a variable for each row";
+            self.add(columns, "env", "", "has columns of different lengths, or none", fix);
+        }
+        Some(Feeder { name, table: table?, order })
     }
 
     fn crowd(
@@ -279,6 +328,7 @@ fn into_flow(entry: RequestEntry) -> FlowEntry {
         path,
         headers,
         body,
+        form: None,
         check,
         capture: Default::default(),
     };

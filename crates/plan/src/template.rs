@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{Candidate, Exchange, ExpectedHead, Request};
+use stampede_core::{Candidate, Exchange, ExpectedHead, Load, Request};
 
 use crate::compare::ComparePlan;
 use crate::document::scalar;
@@ -126,6 +126,19 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
             });
         }
     }
+    match &plan.workload.play {
+        Some(play) => {
+            let _ = writeln!(
+                text,
+                "  # What the load is; the requests below are verified only.\n  scenario: {}",
+                path(&play.scenario)
+            );
+        }
+        None if plan.workload.cookies => text.push_str("  cookies: true\n"),
+        None => text.push_str(
+            "  # Each connection is one visitor and keeps its cookies; otherwise every request is a new visitor.\n  # cookies: true\n",
+        ),
+    }
     text.push_str("  requests:\n");
     for exchange in &plan.workload.exchanges {
         let answer = answers.iter().find(|answer| answer.exchange == exchange.name);
@@ -138,6 +151,9 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
     let lines: Vec<_> = runtimes.chunks(5).map(|runtimes| runtimes.join(", ")).collect();
     let _ = writeln!(text, "# runtimes: [{}]\n", lines.join(",\n#   "));
     text.push_str(&services(plan, dump));
+    if let Load::Open { .. } = plan.load {
+        let _ = writeln!(text, "# What load is driven, stage by stage.\nload: {}\n", scalar(&plan.load.to_string()));
+    }
     text.push_str(REST);
     text
 }

@@ -73,7 +73,7 @@ const DATABASES: [ServiceKind; 2] = [ServiceKind::Postgres, ServiceKind::Mariadb
 
 /// Reads the dump that was named, for the database that it is of; that is there without being asked for.
 fn read_database(flags: &mut DatabaseFlags, mistakes: &mut Gathered) -> Option<(ServiceKind, InitScript)> {
-    let file = flags.database.as_deref()?;
+    let file = flags.dump.database.as_deref()?;
     let place = format!("--database {}", file.display());
     let dump = match read_dump(file) {
         Ok(dump) => dump,
@@ -122,7 +122,7 @@ fn read_flags(flags: &TopologyFlags, needs: &[ServiceNeed], mistakes: &mut Gathe
         balance,
         upstream_keepalive,
         tls,
-        databases: DatabaseFlags { services, database: _ },
+        databases: DatabaseFlags { services, dump: _ },
         share,
         ready: ReadyFlag { ready },
         restart,
@@ -408,6 +408,7 @@ fn check_setting(kind: ServiceKind, setting: &str, value: &str) -> Result<(), St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flags::DumpFlag;
     use crate::mistake::Mistakes;
 
     const TOTAL: Limits = Limits { cpus: Cpus::from_millis(1500), memory: Bytes::from_mib(1024) };
@@ -428,7 +429,7 @@ mod tests {
     }
 
     fn services(typed: &str) -> DatabaseFlags {
-        DatabaseFlags { services: some(typed), database: None }
+        DatabaseFlags { services: some(typed), dump: DumpFlag::default() }
     }
 
     fn full() -> TopologyFlags {
@@ -472,7 +473,7 @@ mod tests {
             (some("postgres"), "1 replica, postgres", 1),
         ] {
             let flags = TopologyFlags {
-                databases: DatabaseFlags { services: typed, database: None },
+                databases: DatabaseFlags { services: typed, dump: DumpFlag::default() },
                 ..TopologyFlags::default()
             };
             let mut mistakes = Gathered::default();
@@ -492,8 +493,10 @@ mod tests {
         let mysql = file("shop.sql", "-- MariaDB dump 10.19\nUSE `shop`;\nSELECT 1;\n");
         let own = file("own.sql", "SELECT 1;");
         let read = |services: Option<&str>, database: &std::path::Path| {
-            let databases =
-                DatabaseFlags { services: services.map(str::to_owned), database: Some(database.to_owned()) };
+            let databases = DatabaseFlags {
+                services: services.map(str::to_owned),
+                dump: DumpFlag { database: Some(database.to_owned()) },
+            };
             let flags = TopologyFlags { databases, ..TopologyFlags::default() };
             let mut mistakes = Gathered::default();
             let Around { topology, services, .. } = super::read(&flags, &[], None, &TOTAL, &[], &mut mistakes);

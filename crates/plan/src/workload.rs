@@ -44,6 +44,10 @@ struct WorkloadSections {
     #[serde(default)]
     #[schemars(extend("deprecated" = true))]
     exchanges: Vec<ExchangeSection>,
+    /// Whether visitors keep their cookies under load: each connection is a visitor with a jar of its own. False by default: then
+    /// every request is a new visitor.
+    #[serde(default)]
+    cookies: bool,
     /// A scenario that is the load, in place of requests.
     #[schemars(extend("examples" = ["scenario.yaml"]))]
     scenario: Option<PathBuf>,
@@ -70,8 +74,17 @@ pub fn read(folder: &Path) -> Result<Workload, Mistakes> {
         Mistakes::one(&name, format!("cannot be read: {error}"), "name a folder that holds a workload.yaml")
     })?;
     let (sections, document) = parse(&text, &name)?;
-    let WorkloadSections { title: Text(title), services, apps, requests, exchanges, scenario, generate, after } =
-        sections;
+    let WorkloadSections {
+        title: Text(title),
+        services,
+        apps,
+        requests,
+        exchanges,
+        cookies,
+        scenario,
+        generate,
+        after,
+    } = sections;
     let place = document.place();
     let mut mistakes = Gathered::default();
     if apps.is_empty() {
@@ -109,7 +122,16 @@ pub fn read(folder: &Path) -> Result<Workload, Mistakes> {
     let audits = audits.collect();
     let generate = generate.into_iter().map(|Text(word)| word).collect();
     let play = scenario.map(|scenario| Play { folder: folder.to_owned(), scenario, generate });
-    mistakes.finish(Ok(Workload { id: id(folder, "workload"), title, apps, exchanges, services, play, audits }))
+    mistakes.finish(Ok(Workload {
+        id: id(folder, "workload"),
+        title,
+        apps,
+        exchanges,
+        cookies,
+        services,
+        play,
+        audits,
+    }))
 }
 
 /// Reads the text of a workload, whose values are still to be read; `name` is what mistakes call its file.
@@ -132,7 +154,7 @@ pub fn schema() -> String {
 fn schema_value() -> serde_json::Value {
     let mut schema = schemars::schema_for!(WorkloadSections).to_value();
     schema["title"] = "Stampede workload".into();
-    adapt(&mut schema, "AppSection", &["requests"], &["kind"]);
+    adapt(&mut schema, "AppSection", &["requests", "cookies", "scenario"], &["kind"]);
     let sent = schema["$defs"]["RequestSection"].clone();
     schema["$defs"]["SentSection"] = sent;
     schema["$defs"]["ExchangeSection"]["properties"]["request"]["$ref"] = "#/$defs/SentSection".into();

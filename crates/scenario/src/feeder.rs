@@ -31,6 +31,8 @@ pub enum Order {
     Once,
     /// Any, each time anew.
     Random,
+    /// The row of the identity that runs the flow, by its number: each user's first identity has the first row.
+    Identity,
 }
 
 /// Rows of values with named columns, as text. It has at least a column and a row.
@@ -56,6 +58,22 @@ pub enum FeederFormat {
 }
 
 impl Table {
+    /// A table of these columns, each with its name and its values from the first row on. Nothing where there is none, or they are not
+    /// of one length.
+    #[must_use]
+    pub fn of_columns(columns: Vec<(String, Vec<String>)>) -> Option<Self> {
+        let rows = columns.first().map(|(_, values)| values.len()).filter(|rows| *rows > 0)?;
+        if columns.iter().any(|(_, values)| values.len() != rows) {
+            return None;
+        }
+        let mut table = Self { columns: Vec::new(), bytes: Vec::new(), ends: Vec::new() };
+        for row in 0..rows {
+            columns.iter().for_each(|(_, values)| table.push(&values[row]));
+        }
+        table.columns = columns.into_iter().map(|(name, _)| name).collect();
+        Some(table)
+    }
+
     /// Reads a table. A byte order mark at the beginning and empty lines are left out.
     ///
     /// # Errors

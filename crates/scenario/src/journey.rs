@@ -16,6 +16,7 @@ use stampede_core::Random;
 use crate::capture::PreparedCapture;
 use crate::check::{Judgement, Wrong};
 use crate::cookie::Jar;
+use crate::feeder::Order;
 use crate::scenario::Step;
 use crate::script::{PreparedFlow, PreparedStep, Script};
 use crate::template::{Captured, RenderFault, Template, Values};
@@ -111,8 +112,14 @@ impl Journey {
         self.ahead = flow.steps.clone();
         self.captures.iter_mut().for_each(Captured::clear);
         let run = self.runs.get_mut(self.flow)?;
-        self.jar = (flow.jars > 0).then(|| (*run % flow.jars.max(1) as u64) as usize);
+        let identity = (*run % flow.jars.max(1) as u64) as usize;
+        self.jar = (flow.jars > 0).then_some(identity);
         *run += 1;
+        for (feeder, row) in script.scenario.feeders.iter().zip(&mut self.rows) {
+            if feeder.order == Order::Identity {
+                *row = identity % feeder.table.rows().max(1);
+            }
+        }
         self.under_way = true;
         Some(self.flow)
     }
@@ -265,6 +272,16 @@ impl Journey {
         let wrong = prepared.check.conclude(&mut self.judgement);
         if wrong.is_some() {
             return wrong;
+        }
+        let values = Values { captures: &self.captures, feeders: &script.scenario.feeders, rows: &self.rows };
+        for (number, shown) in prepared.step.shows.iter().enumerate() {
+            self.target.clear();
+            let is_written = shown.write(values, &mut self.target).is_ok();
+            let whole = self.judgement.whole().filter(|_| is_written);
+            let is_there = whole.is_some_and(|whole| memchr::memmem::find(whole, &self.target).is_some());
+            if !is_there {
+                return Some(Wrong::Missing(prepared.step.check.body.len() + number));
+            }
         }
         let tally = script.share.tally.steps.get_mut(self.step)?;
         tally.right += 1;

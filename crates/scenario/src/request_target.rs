@@ -41,6 +41,11 @@ pub(crate) fn write_component(value: &[u8], out: &mut Vec<u8>) {
     write_encoded(value, is_unreserved, out);
 }
 
+/// How many bytes [`write_component`] adds.
+pub(crate) fn component_length(value: &[u8]) -> usize {
+    value.iter().map(|byte| if is_unreserved(*byte) { 1 } else { 3 }).sum()
+}
+
 /// Adds a reference as it is, but for bytes that no address may have.
 pub(crate) fn write_reference(reference: &[u8], out: &mut Vec<u8>) {
     write_encoded(reference, is_target_byte, out);

@@ -39,6 +39,8 @@ pub enum Choice {
     InTurn,
     /// Any, as often as its weight says.
     Weighted,
+    /// Each in its turn, as often as its weight says and as evenly as that goes ([`in_turn`](crate::in_turn)).
+    Spread,
 }
 
 /// Steps that a user takes one after the other.
@@ -80,6 +82,8 @@ pub struct Step {
     pub captures: Vec<Capture>,
     /// What the answer must be. Where it is not, the rest of the flow is left out.
     pub check: Check,
+    /// What its body must contain beside that, with values: each is one more of the check's body checks.
+    pub shows: Vec<Template>,
 }
 
 /// A time between two steps: any between two ends, each as likely, or one where both are the same.

@@ -13,7 +13,7 @@ use crate::template::{Slot, Template};
 /// What the users of a crowd on one thread do. Steps are numbered through all flows of the crowd.
 #[derive(Debug)]
 pub struct Script {
-    scenario: Arc<Scenario>,
+    pub(crate) scenario: Arc<Scenario>,
     crowd: usize,
     pub(crate) host: String,
     pub(crate) keep_alive: bool,
@@ -65,7 +65,7 @@ impl Script {
         }
         // The seed of each crowd is its own, or all of them would draw the same.
         let seed = seed.wrapping_add(crowd as u64);
-        let share = Share::new(thread, threads, seed, feeders, Tally::new(spec, feeders));
+        let share = Share::new(thread, threads, seed, feeders, spec);
         let host = host.to_owned();
         Some(Self { scenario: scenario.clone(), crowd, host, keep_alive, flows, steps, share })
     }
@@ -103,7 +103,8 @@ impl Script {
 
 impl PreparedStep {
     fn new(step: &Step) -> Self {
-        let keeps_body = step.captures.iter().any(|capture| capture.source.needs_whole_body());
+        let keeps_body =
+            !step.shows.is_empty() || step.captures.iter().any(|capture| capture.source.needs_whole_body());
         Self {
             check: PreparedCheck::new(&step.check, keeps_body),
             captures: step.captures.iter().map(PreparedCapture::new).collect(),
@@ -113,7 +114,7 @@ impl PreparedStep {
 }
 
 fn templates(step: &Step) -> impl Iterator<Item = &Template> {
-    [&step.path, &step.body].into_iter().chain(step.headers.iter().map(|(_, value)| value))
+    [&step.path, &step.body].into_iter().chain(&step.shows).chain(step.headers.iter().map(|(_, value)| value))
 }
 
 fn slots(step: &Step) -> impl Iterator<Item = Slot> {

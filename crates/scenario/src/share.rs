@@ -1,10 +1,13 @@
 //! What the users of a crowd on one thread have in common: who comes next, which rows are taken, what has been counted.
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 use stampede_core::Random;
 
 use crate::feeder::{Feeder, Order};
-use crate::scenario::{Choice, Crowd};
+use crate::in_turn::in_turn;
+use crate::scenario::{Choice, Crowd, Flow};
 
 /// One thread's share of a crowd. Flow `j` that begins on thread `k` of `T` is flow `n = k + j T` of the crowd, and row `j`
 /// that it takes from a feeder is row `k + j T` of it: threads share nothing, and where each flow takes a row, flow `n` takes
@@ -18,6 +21,8 @@ pub(crate) struct Share {
     begun: u64,
     /// Rows that have been taken here from each feeder.
     taken: Vec<u64>,
+    /// The flows in the order in which they are begun, over and over; empty unless they are spread.
+    turn: Vec<u32>,
     pub(crate) tally: Tally,
 }
 
@@ -30,8 +35,16 @@ pub(crate) struct Beginner {
 }
 
 impl Share {
-    pub(crate) fn new(thread: u64, threads: u64, seed: u64, feeders: usize, tally: Tally) -> Self {
-        Self { thread, threads, seed, begun: 0, taken: vec![0; feeders], tally }
+    pub(crate) fn new(thread: u64, threads: u64, seed: u64, feeders: usize, crowd: &Crowd) -> Self {
+        let turn = match crowd.choice {
+            Choice::Spread => {
+                let weight = |flow: &Flow| NonZeroU32::new(flow.weight).unwrap_or(NonZeroU32::MIN);
+                in_turn(&crowd.flows.iter().map(weight).collect::<Vec<_>>())
+            }
+            Choice::InTurn | Choice::Weighted => Vec::new(),
+        };
+        let tally = Tally::new(crowd, feeders);
+        Self { thread, threads, seed, begun: 0, taken: vec![0; feeders], turn, tally }
     }
 
     /// The next user, and what it does.
@@ -41,6 +54,10 @@ impl Share {
         let mut random = self.random(number);
         let flow = match crowd.choice {
             Choice::InTurn => usize::try_from(number % crowd.flows.len().max(1) as u64).unwrap_or(0),
+            Choice::Spread => {
+                let place = usize::try_from(number % self.turn.len().max(1) as u64).unwrap_or(0);
+                self.turn.get(place).map_or(0, |flow| *flow as usize)
+            }
             Choice::Weighted => {
                 let weights = || crowd.flows.iter().map(|flow| u64::from(flow.weight));
                 let mut drawn = below(random.draw(), weights().sum());
@@ -71,6 +88,8 @@ impl Share {
                     return false;
                 }
                 Order::Once => turn,
+                // The user knows which identity it is.
+                Order::Identity => continue,
                 Order::Loop => turn % count.max(1),
                 Order::Random => below(self.random(turn ^ (*number as u64 + 1) << 48).draw(), count),
             };

@@ -19,6 +19,16 @@ pub struct Template {
 enum Part {
     Text(Vec<u8>),
     Value(Slot),
+    /// A value in a form, percent-encoded.
+    Field(Slot),
+}
+
+/// What a part of a text is while it is written.
+#[derive(Clone, Copy)]
+enum Piece {
+    Text,
+    Value,
+    Field,
 }
 
 /// Where a value comes from.
@@ -144,6 +154,37 @@ impl Template {
         Ok(template)
     }
 
+    /// A form with these fields as browsers send it: names and values percent-encoded, values read as templates
+    /// (`application/x-www-form-urlencoded`, <https://url.spec.whatwg.org/#urlencoded-serializing>).
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong with a value, with its place there.
+    pub fn form<'f>(
+        fields: impl IntoIterator<Item = (&'f str, &'f str)>,
+        names: Names<'_>,
+    ) -> Result<Self, TemplateError> {
+        let mut form = Self::default();
+        for (number, (name, value)) in fields.into_iter().enumerate() {
+            let mut text = if number == 0 { Vec::new() } else { vec![b'&'] };
+            request_target::write_component(name.as_bytes(), &mut text);
+            text.push(b'=');
+            for part in Self::parse(value, names)?.parts {
+                match part {
+                    Part::Text(part) => request_target::write_component(&part, &mut text),
+                    Part::Value(slot) | Part::Field(slot) => {
+                        form.parts.extend([Part::Text(std::mem::take(&mut text)), Part::Field(slot)]);
+                    }
+                }
+            }
+            match form.parts.last_mut() {
+                Some(Part::Text(last)) => last.extend_from_slice(&text),
+                _ => form.parts.push(Part::Text(text)),
+            }
+        }
+        Ok(form)
+    }
+
     fn push_text(&mut self, text: &str) {
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
@@ -155,7 +196,7 @@ impl Template {
     /// Where its values come from, in their order.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Value(slot) => Some(*slot),
+            Part::Value(slot) | Part::Field(slot) => Some(*slot),
             Part::Text(_) => None,
         })
     }
@@ -164,7 +205,7 @@ impl Template {
     pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_slice()),
-            Part::Value(_) => None,
+            Part::Value(_) | Part::Field(_) => None,
         })
     }
 
@@ -182,22 +223,30 @@ impl Template {
         matches!(self.parts.first(), Some(Part::Value(_)))
     }
 
-    fn pieces<'a>(&'a self, values: Values<'a>) -> impl Iterator<Item = Result<(&'a [u8], bool), RenderFault>> {
+    fn pieces<'a>(&'a self, values: Values<'a>) -> impl Iterator<Item = Result<(&'a [u8], Piece), RenderFault>> {
         self.parts.iter().map(move |part| match part {
-            Part::Text(text) => Ok((text.as_slice(), false)),
-            Part::Value(slot) => values.get(*slot).map(|value| (value, true)),
+            Part::Text(text) => Ok((text.as_slice(), Piece::Text)),
+            Part::Value(slot) => values.get(*slot).map(|value| (value, Piece::Value)),
+            Part::Field(slot) => values.get(*slot).map(|value| (value, Piece::Field)),
         })
     }
 
     /// How many bytes [`Template::write`] adds.
     pub(crate) fn length(&self, values: Values<'_>) -> Result<usize, RenderFault> {
-        self.pieces(values).map(|piece| piece.map(|(bytes, _)| bytes.len())).sum()
+        let length = |(bytes, piece)| match piece {
+            Piece::Text | Piece::Value => <[u8]>::len(bytes),
+            Piece::Field => request_target::component_length(bytes),
+        };
+        self.pieces(values).map(|piece| piece.map(length)).sum()
     }
 
     /// Adds the text with its values as they are.
     pub(crate) fn write(&self, values: Values<'_>, out: &mut Vec<u8>) -> Result<(), RenderFault> {
         for piece in self.pieces(values) {
-            out.extend_from_slice(piece?.0);
+            match piece? {
+                (bytes, Piece::Text | Piece::Value) => out.extend_from_slice(bytes),
+                (bytes, Piece::Field) => request_target::write_component(bytes, out),
+            }
         }
         Ok(())
     }
@@ -219,12 +268,12 @@ impl Template {
     pub(crate) fn write_target(&self, values: Values<'_>, host: &str, out: &mut Vec<u8>) -> Result<(), RenderFault> {
         for (number, piece) in self.pieces(values).enumerate() {
             match piece? {
-                (text, false) => out.extend_from_slice(text),
-                (reference, true) if number == 0 => {
+                (text, Piece::Text) => out.extend_from_slice(text),
+                (reference, Piece::Value) if number == 0 => {
                     let path = request_target::path_of(reference, host).ok_or(RenderFault::Target)?;
                     request_target::write_reference(path, out);
                 }
-                (value, true) => request_target::write_component(value, out),
+                (value, Piece::Value | Piece::Field) => request_target::write_component(value, out),
             }
         }
         Ok(())

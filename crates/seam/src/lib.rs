@@ -45,7 +45,7 @@ pub use sampling::{InsideTargets, SampleTargets, SamplerHandle, SamplingError};
 pub use saturation::{LittlesLaw, Saturation};
 pub use slice::Slice;
 pub use stampede_scenario::{
-    BodyCheck, Check, FlowTally, HeaderCheck, HeaderRule, Pause, Scenario, Statuses, Template,
+    BodyCheck, Check, FlowTally, HeaderCheck, HeaderRule, Pause, Scenario, Statuses, Template, Visit, visitors,
 };
 pub use turn_span::TurnSpan;
 pub use vantage::{Reading, Vantage};

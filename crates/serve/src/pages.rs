@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use hyper::StatusCode;
-use stampede_analysis::{Better, Metric, OpenPartAnalysis, analyse, metric};
+use stampede_analysis::{Better, Metric, OpenPartAnalysis, analyse, analyse_parts, metric};
 use stampede_core::{StudyId, with_causes};
 use stampede_report::StudyView;
 use stampede_report::html::dashboard::{Filter, HistoryPoint, HistoryView, ListView, ListedStudy, Page};

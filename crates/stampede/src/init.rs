@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stampede_conduct::{Bench, Ground, Host, LAST_WAIT, Unrecordable, conditions, record_answers, walk};
-use stampede_core::{CpuLayout, Expectation, Request};
+use stampede_core::{CpuLayout, Expectation, Play, Request};
 use stampede_harness::{Copies, Recorded};
 use stampede_plan::{ComparePlan, PLAN_FILE, WrittenAnswer, write_plan};
 
@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::flags::WaitArgs;
 use crate::init::args::InitArgs;
 use crate::init::site::Site;
-use crate::init::traffic::Traffic;
+use crate::init::traffic::{SCENARIO, Traffic};
 use crate::signals::Signals;
 use crate::{Outcome, screen};
 use stampede_catalogue::BuiltIn;
@@ -31,7 +31,8 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     if !dir.is_dir() {
         return Err(Failure::usage(format!("{} is no folder; name the application's", dir.display())));
     }
-    if let Some(there) = [file.clone(), dir.join(ANSWERS)].into_iter().find(|path| path.exists()).filter(|_| !force) {
+    let files = [file.clone(), dir.join(ANSWERS), dir.join(SCENARIO)];
+    if let Some(there) = files.into_iter().find(|path| path.exists()).filter(|_| !force) {
         let file = there.display();
         return Err(Failure::usage(format!("{file} is there already; add --force to write another in its place")));
     }
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     let traffic = Traffic::read(traffic, name.host.as_deref())?;
     let mut plan =
         ComparePlan::of_application(dir, index, name, databases, host.size(), &BuiltIn).map_err(Failure::usage)?;
+    let scenario = traffic.as_ref().and_then(|traffic| traffic.scenario.clone());
     let unrecordable = match traffic {
         None => Unrecordable::Refused,
         Some(traffic) => traffic.put_into(&mut plan),
@@ -57,13 +59,25 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
         }
     });
     runtime.shutdown_timeout(LAST_WAIT);
-    let Some((plan, recorded)) = recorded? else {
+    let Some((mut plan, recorded)) = recorded? else {
         screen::warning("interrupted; nothing was written");
         return Ok(Exit::Interrupted);
     };
-    let dump = databases.database.as_deref().map(|dump| from_plan(dir, dump));
+    let dump = databases.dump.database.as_deref().map(|dump| from_plan(dir, dump));
+    let beside = dir.join(SCENARIO);
+    let mut written = format!("wrote {} and {}/\n", file.display(), dir.join(ANSWERS).display());
+    if let Some(scenario) = scenario {
+        fs::write(&beside, scenario)
+            .map_err(|error| Failure::missing(format!("cannot write {}: {error}", beside.display())))?;
+        plan.workload.play = Some(Play { folder: dir.clone(), scenario: SCENARIO.into(), generate: Vec::new() });
+        written = format!("wrote {}, {} and {}/\n", file.display(), beside.display(), dir.join(ANSWERS).display());
+    } else if beside.exists() {
+        // It was of the plan whose place this one takes.
+        fs::remove_file(&beside)
+            .map_err(|error| Failure::missing(format!("cannot remove {}: {error}", beside.display())))?;
+    }
     write(dir, &file, &plan, &recorded, dump.as_deref())?;
-    screen::print(&format!("wrote {} and {}/\n", file.display(), dir.join(ANSWERS).display()))?;
+    screen::print(&written)?;
     screen::note(&format!("next: stampede compare {}", dir.display()));
     Ok(Exit::Done)
 }

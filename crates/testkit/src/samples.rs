@@ -26,6 +26,7 @@ pub fn workload() -> Workload {
         title: "says hello".to_owned(),
         apps: Vec::new(),
         exchanges: vec![exchange("home", "/")],
+        cookies: false,
         services: Vec::new(),
         play: None,
         audits: Vec::new(),

@@ -6,6 +6,7 @@ use crate::asset::is_asset;
 use crate::busy_minute::{BusyMinute, Minutes};
 use crate::log_line::LogLine;
 use crate::mix::Mix;
+use crate::replay::Replay;
 use crate::robot::is_robot;
 use crate::target::Target;
 
@@ -30,6 +31,8 @@ pub struct AccessLog {
 struct Site {
     lines: u64,
     pages: Pages,
+    /// When the pages of the mix were asked for.
+    minutes: Minutes,
     summary: LogSummary,
 }
 
@@ -60,6 +63,8 @@ pub struct LogSummary {
     pub failed: u64,
     /// Of the whole log.
     pub busiest: Option<BusyMinute>,
+    /// The requests that are in the mix, in their own times.
+    pub replay: Option<Replay>,
 }
 
 impl AccessLog {
@@ -99,6 +104,9 @@ impl AccessLog {
                 let place = site.pages.len();
                 let key = (line.method.to_string(), path.to_owned());
                 site.pages.entry(key).or_insert((0, place)).0 += 1;
+                if let Some(at) = line.at {
+                    site.minutes.count(at);
+                }
                 taken
             }
             Some(_) => failed,
@@ -125,7 +133,7 @@ impl AccessLog {
             None if sizes.is_empty() => (String::new(), sizes),
             None => return Err(sizes.into_iter().map(|(name, _)| name).collect()),
         };
-        let Site { lines: _, pages, summary } = sites.remove(&name).unwrap_or_default();
+        let Site { lines: _, pages, minutes: of_pages, summary } = sites.remove(&name).unwrap_or_default();
         let summary = LogSummary {
             site: (!name.is_empty()).then_some(name),
             other_sites: others,
@@ -133,6 +141,7 @@ impl AccessLog {
             not_understood,
             first_not_understood,
             busiest: minutes.busiest(),
+            replay: Replay::of(&of_pages),
             ..summary
         };
         Ok((Mix::counted(pages), summary))

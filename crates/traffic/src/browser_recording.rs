@@ -30,6 +30,10 @@ pub struct RecordedStep {
     pub status: u16,
     /// Whether it is a file of a page.
     pub is_asset: bool,
+    /// The fields of the form that was sent.
+    pub form: Vec<(String, String)>,
+    /// The text of the answer, where the recording has it.
+    pub page: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -67,7 +71,10 @@ struct Pair {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct PostData {
+    #[serde(default)]
+    mime_type: String,
     #[serde(default)]
     text: String,
 }
@@ -75,7 +82,24 @@ struct PostData {
 #[derive(Deserialize)]
 struct ArchivedResponse {
     status: u16,
+    content: Option<Content>,
 }
+
+#[derive(Deserialize)]
+struct Content {
+    text: Option<String>,
+    encoding: Option<String>,
+}
+
+impl Content {
+    /// Its text; what browsers pack for being no text is none.
+    fn into_text(self) -> Option<String> {
+        self.text.filter(|text| !text.is_empty() && self.encoding.is_none())
+    }
+}
+
+/// How browsers send forms.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 impl BrowserRecording {
     /// Reads an archive.
@@ -98,13 +122,20 @@ impl BrowserRecording {
                 other_sites.insert(host.to_owned());
                 continue;
             }
+            let fields = |data: &PostData| {
+                let is_form = data.mime_type.to_ascii_lowercase().starts_with(FORM);
+                is_form.then(|| url::form_urlencoded::parse(data.text.as_bytes()).into_owned().collect())
+            };
+            let form: Vec<(String, String)> = post_data.as_ref().and_then(fields).unwrap_or_default();
             let body = post_data.map(|data| data.text.into_bytes()).unwrap_or_default();
             let request = Request { method, path: path.to_owned(), headers: Default::default(), body };
             let mut recorded = RecordedRequest { host: Some(host.to_owned()), request, secrets: BTreeSet::new() };
             for Pair { name, value } in &headers {
                 recorded.header(name, value);
             }
-            steps.push(RecordedStep { is_asset: is_asset(path), recorded, status: response.status });
+            let ArchivedResponse { status, content } = response;
+            let page = content.and_then(Content::into_text);
+            steps.push(RecordedStep { is_asset: is_asset(path), recorded, status, form, page });
         }
         let site = site.ok_or("holds no request of a web server; record a visit from its first page on")?;
         Ok(Self { site, steps, other_sites })
@@ -141,7 +172,7 @@ mod tests {
         assert_eq!((&*site, other_sites), ("a.example", BTreeSet::from(["cdn.example".to_owned()])));
         let told: Vec<_> = steps
             .iter()
-            .map(|RecordedStep { recorded, status, is_asset }| {
+            .map(|RecordedStep { recorded, status, is_asset, .. }| {
                 let Request { method, path, headers, body } = &recorded.request;
                 format!("{method} {path} {} {status} {is_asset} {headers:?} {:?}", body.len(), recorded.secrets)
             })

@@ -144,8 +144,7 @@ impl Crawl {
             return;
         }
         self.known.insert(path.clone());
-        let lower = path.to_ascii_lowercase();
-        if ENDS_OF_SESSIONS.iter().any(|end| lower.contains(end)) {
+        if ends_session(&path) {
             self.summary.ends_of_sessions.insert(path);
         } else if self.robots.as_ref().is_some_and(|robots| !robots.allows(&path)) {
             self.summary.disallowed.insert(path);
@@ -199,6 +198,12 @@ fn shape(url: &Url) -> String {
         shape.push_str(&name);
     });
     shape
+}
+
+/// Whether a path is one that ends a session.
+pub(crate) fn ends_session(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    ENDS_OF_SESSIONS.iter().any(|end| path.contains(end))
 }
 
 #[cfg(test)]

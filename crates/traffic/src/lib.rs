@@ -15,9 +15,11 @@ mod links;
 mod log_line;
 mod mix;
 mod recorded_request;
+mod replay;
 mod robot;
 mod robots_file;
 mod shell_words;
+mod sign_in;
 mod target;
 mod url_list;
 
@@ -28,4 +30,6 @@ pub use crawl::{Crawl, CrawlAnswer, CrawlSummary};
 pub use curl::curl;
 pub use mix::{Mix, MixedRequest};
 pub use recorded_request::RecordedRequest;
+pub use replay::Replay;
+pub use sign_in::SignIn;
 pub use url_list::url_list;

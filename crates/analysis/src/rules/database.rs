@@ -1,54 +1,78 @@
-//! Databases that take fewer connections than workers open.
+//! Databases that take fewer connections than workers open, or one writer at a time.
 
-use stampede_core::{Finding, Role, ServiceKind, Severity};
+use stampede_core::{ConnectionShortage, Finding, Outcome, SQLITE_LOCKED, Severity, TOO_MANY_CONNECTIONS};
 
 use super::finding;
 use crate::record::Record;
 
-/// What PostgreSQL keeps for administrators (`superuser_reserved_connections`), its default.
-/// <https://www.postgresql.org/docs/current/runtime-config-connection.html>
-const RESERVED: u64 = 3;
+/// Requests that failed, where a server logged this failure.
+fn failed_by(record: &Record<'_>, means: &str) -> Option<u64> {
+    let is_logged = record.trials.iter().any(|trial| match &trial.outcome {
+        Outcome::Invalid(reason) | Outcome::Failed(reason) => {
+            Outcome::problem_and_fixes(reason).1.iter().any(|fix| fix.starts_with(means))
+        }
+        Outcome::Measured => false,
+    });
+    is_logged.then(|| failed(record))
+}
 
-/// More workers than the database has connections for, and requests that failed.
+fn failed(record: &Record<'_>) -> u64 {
+    record.trials.iter().filter_map(|trial| trial.measurement.as_ref()).map(|measured| measured.requests.failed).sum()
+}
+
+/// Requests failed since the database took no more connections: a server logged it, or there are more workers than connections.
 pub(super) fn connections(record: &Record<'_>) -> Option<Finding> {
-    let failed: u64 = record.measurements().map(|measured| measured.requests.failed).sum();
-    let services = &record.case.topology.services;
-    // A pool in front is there to share few connections among many workers.
-    if failed == 0 || services.iter().any(|service| service.kind == ServiceKind::Pgbouncer) {
+    let logged = failed_by(record, TOO_MANY_CONNECTIONS);
+    let failed = logged.unwrap_or_else(|| failed(record));
+    if failed == 0 {
         return None;
     }
-    let (kind, most) = services.iter().find_map(|service| {
-        let given: u64 = service.settings.get("max_connections")?.parse().ok()?;
-        match service.kind {
-            ServiceKind::Postgres => Some((service.kind, given.saturating_sub(RESERVED))),
-            ServiceKind::Mariadb => Some((service.kind, given)),
-            ServiceKind::Pgbouncer => None,
+    let shortage = ConnectionShortage::of(record.case);
+    let (text, mut evidence, service) = match shortage {
+        Some(ConnectionShortage { database, workers }) => {
+            let (service, most) = (database.service.id(), database.most);
+            let text = format!(
+                "{workers} workers may open a connection each, {service} takes {most}, and {failed} requests failed."
+            );
+            (text, vec![("workers", workers as f64), ("database_connections", most as f64)], Some(service))
         }
-    })?;
-    let workers: u64 = record.case.tuning.of_role(Role::PoolSize).find_map(|(_, value)| value.parse().ok())?;
-    let workers = workers * u64::from(record.case.topology.replicas);
-    (workers > most).then(|| {
-        finding(
-            "database-connections",
-            Severity::Warning,
-            format!(
-                "{workers} workers may open a connection each, {} takes {most}, and {failed} requests failed.",
-                kind.id()
-            ),
-            [("workers", workers as f64), ("database_connections", most as f64), ("failed", failed as f64)],
-            format!(
-                "Raise {}.max_connections, lower the number of workers, or put a connection pool in front.",
-                kind.id()
-            ),
-        )
-    })
+        None => {
+            logged?;
+            (format!("The database took no more connections, and {failed} requests failed."), Vec::new(), None)
+        }
+    };
+    evidence.push(("failed", failed as f64));
+    let setting = service.map_or_else(String::new, |service| format!("{service}."));
+    Some(finding(
+        "database-connections",
+        // What was logged is no guess.
+        if logged.is_some() { Severity::Error } else { Severity::Warning },
+        text,
+        evidence,
+        format!("Raise {setting}max_connections, lower the number of workers, or put a connection pool in front."),
+    ))
+}
+
+/// Requests failed since another one held the lock of SQLite's file. <https://www.sqlite.org/rescode.html#busy>
+pub(super) fn sqlite_locked(record: &Record<'_>) -> Option<Finding> {
+    let failed = failed_by(record, SQLITE_LOCKED).filter(|failed| *failed > 0)?;
+    Some(finding(
+        "sqlite-locked",
+        Severity::Error,
+        format!(
+            "\"database is locked\": SQLite has one writer at a time, and {failed} requests failed that did not wait."
+        ),
+        [("failed", failed as f64)],
+        "Have connections wait (PRAGMA busy_timeout=5000) and readers not wait for writers (PRAGMA journal_mode=WAL), keep \
+         transactions short, or use a database server. More workers make it worse.",
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use stampede_core::{Service, Tunable, TunableKind};
+    use stampede_core::{Role, Service, ServiceKind, Tunable, TunableKind};
 
     use super::*;
     use crate::samples;
@@ -99,5 +123,21 @@ mod tests {
             assert_eq!(finding.is_some(), told.is_some(), "{name}: {finding:?}");
             assert!(finding.is_none_or(|finding| finding.text.starts_with(told.unwrap())), "{name}");
         }
+    }
+
+    #[test]
+    fn what_servers_logged_of_their_database_is_told() {
+        let of = |rule: fn(&Record<'_>) -> Option<Finding>, means: &str| {
+            crate::rules::tests::found(rule, |trial| {
+                trial.measurement.as_mut().unwrap().requests.failed = 4;
+                trial.outcome = Outcome::Invalid(format!("4 of 9 answers were wrong\nfix: {means}: do so"));
+            })
+        };
+        assert_eq!(of(sqlite_locked, TOO_MANY_CONNECTIONS), None);
+        assert_eq!(of(connections, SQLITE_LOCKED), None);
+        let finding = of(sqlite_locked, SQLITE_LOCKED).unwrap();
+        assert_eq!((finding.severity, finding.evidence["failed"]), (Severity::Error, 12.0));
+        let finding = of(connections, TOO_MANY_CONNECTIONS).unwrap();
+        assert_eq!(finding.text, "The database took no more connections, and 12 requests failed.");
     }
 }

@@ -10,7 +10,6 @@ use crate::metric::ratio;
 use crate::record::Record;
 
 /// Shares of a request's time from which on something is worth a change: below them a change gains less than it costs.
-const LOCKED: f64 = 0.2;
 const ITSELF: f64 = 0.2;
 const QUERIED: f64 = 0.3;
 /// Of the time of all queries, from which on one line of code has most of them.
@@ -117,23 +116,13 @@ fn target(stack: &InsideStack) -> Option<&InsideTarget> {
     }
 }
 
-/// A session's lock keeps requests of one visitor waiting for one another.
-pub(super) fn session_lock(record: &Record<'_>) -> Option<Finding> {
-    let inside = Inside::of(record)?;
+/// The share of requests' time in which stacks wait for the lock of a session; nothing where stacks were not sampled.
+pub(super) fn session_lock_share(record: &Record<'_>) -> Option<f64> {
     let waits = |trial: &Weighed<'_>, stack: &InsideStack| {
         matches!(&stack.state, InsideState::Waiting(wait) if wait.call.as_deref() != Some("accept"))
             && TimePart::of(trial.record, stack) == TimePart::Session
     };
-    let share = inside.share(waits);
-    (share >= LOCKED).then(|| {
-        finding(
-            "session-lock",
-            Severity::Warning,
-            format!("Requests spend {} of their time waiting for a session lock.", percent(share)),
-            [("waiting_share", share)],
-            "Call session_write_close() as soon as the session is read, or use session_start(['read_and_close' => true]) if nothing is written.",
-        )
-    })
+    Some(Inside::of(record)?.share(waits))
 }
 
 /// The application asks its own server, and waits for a worker of the pool that it is in.
@@ -381,7 +370,7 @@ mod tests {
     #[test]
     fn each_fault_is_found_by_its_stacks_and_by_nothing_else() {
         const RULES: [fn(&Record<'_>) -> Option<Finding>; 10] = [
-            session_lock,
+            crate::rules::sessions::lock,
             waits_on_itself,
             n_plus_one,
             slow_query,

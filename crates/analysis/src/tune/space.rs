@@ -72,6 +72,12 @@ impl Space {
         self.knobs.iter().map(|knob| knob.levels.len()).fold(1, usize::saturating_mul)
     }
 
+    /// The workers of a replica at a point, where their number is searched.
+    pub fn workers(&self, point: &Point) -> Option<u64> {
+        let mut levels = self.knobs.iter().zip(point).filter(|(knob, _)| knob.role == Role::PoolSize);
+        levels.find_map(|(knob, level)| knob.levels.get(*level)?.parse().ok())
+    }
+
     /// The settings of a point that are not the defaults.
     pub fn settings(&self, point: &Point) -> Tuning {
         let mut tuning = Tuning::new();
@@ -170,6 +176,7 @@ mod tests {
         assert_eq!((all.default.clone(), all.size()), (vec![2, 0, 0], 48));
         assert_eq!(all.name(&all.default), "default");
         assert_eq!(all.name(&vec![4, 0, 1]), "children=16,listen=tcp");
+        assert_eq!((all.workers(&vec![4, 0, 1]), space(&[("children", "3")]).workers(&vec![0, 0])), (Some(16), None));
         assert_eq!(space(&[("children", "3")]).knobs[0].name, "workers");
     }
 }

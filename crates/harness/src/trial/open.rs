@@ -18,7 +18,7 @@ use crate::prepare::Prepared;
 use crate::ready::Front;
 use crate::turns::{Alternating, Pace, TurnEnd};
 use crate::verify::Verification;
-use crate::{audit, parts, php, ready};
+use crate::{audit, parts, php, ready, sessions};
 
 /// A deployment that is up and answers rightly. Dropping it ends it.
 pub(crate) struct OpenTrial<'a> {
@@ -380,8 +380,11 @@ async fn answering(
     }
     let before = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
     let completed = |exchange: LoadExchange| LoadExchange { request: front.completed(&exchange.request), ..exchange };
-    let exchanges = verified.load.into_iter().map(completed).collect();
-    let scenario = scenario.map(|scenario| as_sent(scenario, case, &front));
+    let exchanges: Vec<_> = verified.load.into_iter().map(completed).collect();
+    let scenario = match scenario {
+        Some(scenario) => Some(as_sent(scenario, case, &front)),
+        None => sessions::visits(workload, &exchanges, case),
+    };
     Ok(Answering { front, enforced, exchanges, scenario, faults, before })
 }
 

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use crate::compare::CompareFlags;
 use crate::document::Text;
 use crate::flags::{
-    AppFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, RuntimesFlag, TopologyFlags,
+    AppFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, DumpFlag, LoadFlag, PhpFlag, ReadyFlag, RuntimesFlag,
+    TopologyFlags,
 };
 use crate::scale::InstancesAsked;
 
@@ -173,7 +174,7 @@ impl CaseKeys {
                 balance: text(balance),
                 upstream_keepalive: text(upstream_keepalive),
                 tls: tls == Some(true),
-                databases: DatabaseFlags { services: text(services), database: None },
+                databases: DatabaseFlags { services: text(services), dump: DumpFlag::default() },
                 share: share.into_iter().map(|(part, Text(share))| format!("{part}={share}")).collect(),
                 ready: ReadyFlag { ready: text(ready) },
                 restart: text(restart),

@@ -18,7 +18,9 @@ pub(crate) struct ScenarioFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FeederEntry {
-    pub(crate) file: Spanned<PathBuf>,
+    pub(crate) file: Option<Spanned<PathBuf>>,
+    /// Columns, each with the environment variables that hold its values.
+    pub(crate) env: Option<Spanned<BTreeMap<String, Vec<String>>>>,
     pub(crate) format: Option<FormatEntry>,
     #[serde(default)]
     pub(crate) order: OrderEntry,
@@ -39,6 +41,7 @@ pub(crate) enum OrderEntry {
     Loop,
     Once,
     Random,
+    Identity,
 }
 
 #[derive(Deserialize)]
@@ -87,6 +90,8 @@ pub(crate) struct StepEntry {
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, Spanned<String>>,
     pub(crate) body: Option<Spanned<String>>,
+    /// Fields of a form, which are its body.
+    pub(crate) form: Option<Spanned<BTreeMap<String, String>>>,
     pub(crate) check: Option<CheckEntry>,
     #[serde(default)]
     pub(crate) capture: BTreeMap<String, Spanned<SourceEntry>>,
@@ -107,7 +112,7 @@ pub(crate) struct CheckEntry {
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, Spanned<RuleEntry>>,
     pub(crate) body: Option<String>,
-    pub(crate) contains: Option<String>,
+    pub(crate) contains: Option<Spanned<String>>,
     pub(crate) sha256: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) json: BTreeMap<String, Spanned<Value>>,

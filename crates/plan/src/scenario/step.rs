@@ -43,7 +43,7 @@ impl<'r, 'a> FlowReader<'r, 'a> {
 
     /// The next step; `None` where there are mistakes that leave none.
     pub(crate) fn step(&mut self, entry: StepEntry) -> Option<Step> {
-        let StepEntry { name, when, pause, method, path, headers, body, check, capture } = entry;
+        let StepEntry { name, when, pause, method, path, mut headers, body, form, check, capture } = entry;
         if self.names.contains(&name.value) {
             self.reader.add(&name, "name", &name.value, "is the name of two steps", "name each step differently");
         }
@@ -51,14 +51,31 @@ impl<'r, 'a> FlowReader<'r, 'a> {
         if let Some(method) = method.as_ref().filter(|method| !is_token(&method.value)) {
             self.reader.add(method, "method", &method.value, "is not a method", "for example method: PUT");
         }
-        let method = method.map_or_else(|| default_method(body.is_some()).to_owned(), |method| method.value);
+        if let (Some(form), Some(_)) = (&form, &body) {
+            self.reader.add(form, "form", "", "stands beside body", "leave one of them out");
+        }
+        let has_body = body.is_some() || form.is_some();
+        let method = method.map_or_else(|| default_method(has_body).to_owned(), |method| method.value);
+        if let Some(form) = &form
+            && !headers.keys().any(|name| name.eq_ignore_ascii_case("content-type"))
+        {
+            let kind = Spanned::new("application/x-www-form-urlencoded".to_owned(), form.referenced, form.defined);
+            headers.insert("Content-Type".to_owned(), kind);
+        }
         // Everything is looked at before anything is given up.
         let when = when.map(|when| self.condition(&when));
         let pause = pause.map(|pause| self.reader.pause("pause", &pause));
         let path = self.path(&path);
         let headers = self.headers(headers);
-        let body = body.map(|body| self.template("body", &body));
-        let check = self.check(check.unwrap_or_default());
+        let body = match form {
+            Some(form) => Some(self.form(&form)),
+            None => body.map(|body| self.template("body", &body)),
+        };
+        let mut check = check.unwrap_or_default();
+        // What has no value is compared while it comes.
+        let shown = check.contains.take_if(|text| text.value.contains("${"));
+        let shows = shown.map(|text| self.template("contains", &text));
+        let check = self.check(check);
         let captures: Vec<_> = capture.into_iter().map(|(name, source)| self.capture(name, source)).collect();
         Some(Step {
             name: name.value,
@@ -73,9 +90,30 @@ impl<'r, 'a> FlowReader<'r, 'a> {
             },
             captures: captures.into_iter().collect::<Option<_>>()?,
             check: check?,
+            shows: match shows {
+                None => Vec::new(),
+                Some(shown) => vec![shown?],
+            },
         })
     }
 
+    /// Fields of a form as a body.
+    fn form(&mut self, typed: &Spanned<BTreeMap<String, String>>) -> Option<Template> {
+        let names = Names { captures: &self.captures, feeders: self.feeders };
+        let fields = typed.value.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        match Template::form(fields, names) {
+            Ok(form) => Some(form),
+            Err(_) => {
+                // Each value is told with its own mistake.
+                for value in typed.value.values() {
+                    self.template("form", &Spanned::new(value.clone(), typed.referenced, typed.defined));
+                }
+                None
+            }
+        }
+    }
+
+    /// A text with values, or `None` where something is wrong with it, which is told.
     fn template(&mut self, key: &str, typed: &Spanned<String>) -> Option<Template> {
         let names = Names { captures: &self.captures, feeders: self.feeders };
         let error = match Template::parse(&typed.value, names) {
@@ -220,7 +258,7 @@ impl<'r, 'a> FlowReader<'r, 'a> {
         });
         let headers = headers.collect();
         let equals = body.map(|text| Some(BodyCheck::Equals(text.into_bytes())));
-        let contains = contains.map(|text| Some(BodyCheck::Contains(text.into_bytes())));
+        let contains = contains.map(|text| Some(BodyCheck::Contains(text.value.into_bytes())));
         let hash = sha256.map(|typed| {
             let hash = read_hash(&typed.value);
             if hash.is_none() {

@@ -220,3 +220,45 @@ fn a_file_is_read_with_the_tables_beside_it() {
     let told = read(&file, MACHINE, &unknown).unwrap_err().to_string();
     assert!(told.contains("other.csv names no feeder of the scenario; the scenario has p"), "{told}");
 }
+
+#[test]
+fn forms_values_in_checks_and_accounts_from_the_environment_are_read() {
+    let of = |feeder: &str, step: &str| {
+        parsed(
+            &format!(
+                "feeders: {{a: {feeder}}}\ncrowds:\n- load: closed:1\n  flows: [{{name: f, identities: 2, steps: [{step}]}}]\n"
+            ),
+            &[("a.csv", "name\nx\n")],
+        )
+    };
+    // Variables that cargo sets.
+    let env = "{env: {name: [CARGO_PKG_NAME, CARGO_PKG_VERSION]}, order: identity}";
+    let step = "{name: s, path: /, form: {b: '1 2', 'a[x]': '${a.name}'}, check: {contains: 'Hello ${a.name}'}}";
+    let scenario = of(env, step).unwrap();
+    let Feeder { table, order, .. } = &scenario.feeders[0];
+    assert_eq!((table.rows(), table.cell(0, 0), *order), (2, "stampede-plan".as_bytes(), Order::Identity));
+    let step = &scenario.crowds[0].flows[0].steps[0];
+    assert_eq!((step.method.as_str(), step.shows.len(), step.check.body.len()), ("POST", 1, 0));
+    assert_eq!(step.headers[0].0, "Content-Type");
+    assert_eq!(step.body.texts().collect::<Vec<_>>(), [&b"a%5Bx%5D="[..], b"&b=1%202"]);
+    for (feeder, step, told) in [
+        (
+            "{env: {name: [STAMPEDE_NO_SUCH]}}",
+            "{name: s, path: /}",
+            "env STAMPEDE_NO_SUCH is not set in the environment",
+        ),
+        (
+            "{env: {name: [CARGO_PKG_NAME], b: [CARGO_PKG_NAME, CARGO_PKG_NAME]}}",
+            "{name: s, path: /}",
+            "env has columns of different lengths, or none",
+        ),
+        ("{file: a.csv, env: {name: [CARGO_PKG_NAME]}}", "{name: s, path: /}", "env stands beside file"),
+        ("{order: once}", "{name: s, path: /}", "s.yaml feeder a has no values"),
+        ("{file: a.csv}", "{name: s, path: /, body: x, form: {a: b}}", "form stands beside body"),
+        ("{file: a.csv}", "{name: s, path: /, form: {a: '${a.nam}'}}", "did you mean a.name"),
+        ("{file: a.csv}", "{name: s, path: /, check: {contains: '${a.nam}'}}", "did you mean a.name"),
+    ] {
+        let problem = of(feeder, step).unwrap_err().to_string();
+        assert!(problem.contains(told), "{told}: {problem}");
+    }
+}

@@ -197,7 +197,7 @@ mod tests {
 
     use super::super::{Around, read};
     use super::*;
-    use crate::flags::{ClientRttFlag, DatabaseFlags, ReadyFlag};
+    use crate::flags::{ClientRttFlag, DatabaseFlags, DumpFlag, ReadyFlag};
     use crate::mistake::Mistakes;
 
     /// What is read of `topology: {yaml}` beside flags and `--set`.
@@ -262,7 +262,10 @@ mod tests {
             (
                 "services by flag",
                 "{services: {postgres: {cpus: 0.2, memory: 64Mi, set: {fsync: off}}, mariadb: }}",
-                TopologyFlags { databases: DatabaseFlags { services: some("mariadb"), database: None }, ..none() },
+                TopologyFlags {
+                    databases: DatabaseFlags { services: some("mariadb"), dump: DumpFlag::default() },
+                    ..none()
+                },
                 &[],
                 "1 replica, mariadb",
             ),

@@ -151,6 +151,13 @@ pub(crate) struct AppSection {
     #[serde(default)]
     #[schemars(extend("examples" = ["[{path: /}]"]))]
     pub(crate) requests: Vec<RequestSection>,
+    /// Whether visitors keep their cookies under load: each connection is a visitor with a jar of its own. False by default: then
+    /// every request is a new visitor.
+    #[serde(default)]
+    pub(crate) cookies: bool,
+    /// A scenario that is the load, in place of requests, which are verified alone.
+    #[schemars(extend("examples" = ["scenario.yaml"]))]
+    pub(crate) scenario: Option<PathBuf>,
 }
 
 /// A library that must be installed.
@@ -207,6 +214,8 @@ impl AppSection {
             needs,
             prepare,
             requests: _,
+            cookies: _,
+            scenario: _,
         } = self;
         // Without the dots of `./.`, which messages would show.
         let source: PathBuf = folder.join(&dir).components().collect();

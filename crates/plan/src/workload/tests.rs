@@ -82,7 +82,7 @@ fn all_that_does_not_fit_a_workload_is_told_at_once() {
             "speed: 11\napps: [{dir: ., requests: []}]\nrequests: [{name: a, pth: /}]\nservices: {redis: {}}\nafter: [{}]\n",
             [
                 "w:1:1 has no title; add title: My API",
-                "w:1:1 speed is not known; use after, apps, exchanges, generate, requests, scenario, services, title",
+                "w:1:1 speed is not known; use after, apps, cookies, exchanges, generate, requests, scenario, services, title",
                 "w:2:8 apps[0] has no kind; add kind: front-controller",
                 "w:2:17 apps[0].requests is not known; use autoload, binary, command, deny, dir, env, extensions, \
                  fallback, function, handler, host, index, ini, kernel, kind, name, needs, package, prepare, root, scheme, script, \

@@ -191,7 +191,8 @@ struct WireAnswer<'a> {
 
 impl<'a> WireAnswer<'a> {
     fn of(answer: &'a ServedAnswer) -> Self {
-        let ServedAnswer { exchange, status, body_bytes } = answer;
+        // What begins with it is a finding.
+        let ServedAnswer { exchange, status, body_bytes, new_session: _ } = answer;
         Self { exchange, status: *status, body_bytes: *body_bytes }
     }
 }

@@ -242,8 +242,8 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
         ready: Some(ReadinessRecord { took: Duration::from_millis(150), attempts: 3 }),
         php: None,
         answers: vec![
-            ServedAnswer { exchange: "render".to_owned(), status: 200, body_bytes: 153 },
-            ServedAnswer { exchange: "get".to_owned(), status: 400, body_bytes: 27 },
+            ServedAnswer { exchange: "render".to_owned(), status: 200, body_bytes: 153, new_session: None },
+            ServedAnswer { exchange: "get".to_owned(), status: 400, body_bytes: 27, new_session: None },
         ],
         measurement: Some(Measurement {
             window: Duration::from_secs(5),

@@ -40,6 +40,7 @@ fn flow(name: &str, feeders: &[Feeder], steps: &[Brief<'_>]) -> Flow {
         when: when.clone().map(|(name, test)| Condition { capture: number(name), test }),
         captures: taken.iter().map(|(name, source)| Capture { number: number(name), source: source.clone() }).collect(),
         check: Check { status: Statuses::new(vec![200..=299]), headers: Vec::new(), body: Vec::new() },
+        shows: Vec::new(),
     });
     let steps = steps.collect();
     Flow { name: name.to_owned(), weight: 1, cookies: false, identities: 1, captures, steps }
@@ -386,4 +387,57 @@ proptest! {
         prop_assert_eq!(stated, (post || !body.is_empty()).then_some(body.len()));
         prop_assert_eq!(&out[length..], body.as_slice());
     }
+}
+
+#[test]
+fn each_identity_has_its_row_and_sees_what_is_its_own() {
+    let feeders = vec![feeder(Order::Identity, 2)];
+    let names = Names { captures: &[], feeders: &feeders };
+    let mut one = flow("account", &feeders, &[("/", &[], None)]);
+    (one.cookies, one.identities) = (true, 2);
+    one.steps[0].shows = vec![Template::parse("Hello ${people.name}!", names).unwrap()];
+    one.steps[0].body = Template::form([("user", "${people.name}"), ("a b", "c&d")], names).unwrap();
+    let mut script = script(&scenario(feeders, vec![one], Choice::InTurn), 0, 1);
+    let [mut first, mut second] = [Journey::new(&script), Journey::new(&script)];
+    // Each user's runs take its identities in turn, whoever else begins meanwhile.
+    let runs = [(0, "n0"), (1, "n0"), (0, "n1"), (0, "n0"), (1, "n1")];
+    for (user, name) in runs {
+        let journey = if user == 0 { &mut first } else { &mut second };
+        for (body, wrong) in [(format!("<p>Hello {name}!"), None), ("Hello n9!".to_owned(), Some(Wrong::Missing(0)))] {
+            journey.begin(&mut script).unwrap();
+            journey.next_step(&mut script).unwrap();
+            let mut sent = Vec::new();
+            journey.render(&script, NOW, &mut sent).unwrap();
+            assert!(String::from_utf8(sent).unwrap().ends_with(&format!("\r\n\r\nuser={name}&a%20b=c%26d")), "{name}");
+            journey.head(&script, 200, std::iter::empty(), NOW);
+            journey.body(&script, body.as_bytes());
+            assert_eq!(journey.end(&mut script), wrong, "{user} {name}");
+            journey.abandon(&mut script);
+            // The same identity once more.
+            journey.runs[0] -= 1;
+        }
+        journey.runs[0] += 1;
+    }
+}
+
+#[test]
+fn values_in_forms_are_encoded_and_counted_so() {
+    let feeders = vec![Feeder {
+        name: "people".to_owned(),
+        table: Table::of_columns(vec![("name".to_owned(), vec!["a+b=c \u{e4}".to_owned()])]).unwrap(),
+        order: Order::Identity,
+    }];
+    let names = Names { captures: &[], feeders: &feeders };
+    let mut one = flow("form", &feeders, &[("/", &[], None)]);
+    one.steps[0].body = Template::form([("f[t]", "x${people.name}y")], names).unwrap();
+    let mut script = script(&scenario(feeders, vec![one], Choice::InTurn), 0, 1);
+    let mut journey = Journey::new(&script);
+    journey.begin(&mut script).unwrap();
+    journey.next_step(&mut script).unwrap();
+    let mut sent = Vec::new();
+    journey.render(&script, NOW, &mut sent).unwrap();
+    let sent = String::from_utf8(sent).unwrap();
+    let (head, body) = sent.split_once("\r\n\r\n").unwrap();
+    assert_eq!(body, "f%5Bt%5D=xa%2Bb%3Dc%20%C3%A4y");
+    assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
 }

@@ -72,6 +72,7 @@ fn scenario() -> Scenario {
             Capture { number: 0, source: CaptureSource::Header("X-T".to_owned()) },
         ],
         check: check(),
+        shows: vec![template("Hello ${people.name}")],
     };
     let flow = Flow { name: "join".to_owned(), weight: 3, cookies: true, identities: 2, captures, steps: vec![step] };
     let crowd = Crowd {

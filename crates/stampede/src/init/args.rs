@@ -29,6 +29,9 @@ pub(crate) struct TrafficArgs {
     /// How many different requests are taken from a log, the most frequent ones
     #[arg(long, value_name = "N", default_value_t = 20, requires = "access_log")]
     pub(crate) most: usize,
+    /// Play the log in its own times, as an open load with the rate of each minute: x1, x2 for twice as fast
+    #[arg(long, value_name = "xN", requires = "access_log")]
+    pub(crate) replay: Option<String>,
 }
 
 /// Where a plan is written.

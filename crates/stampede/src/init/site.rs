@@ -33,7 +33,12 @@ impl Site {
     pub(crate) fn traffic(self) -> Option<Traffic> {
         let (mix, summary) = self.crawl?.finish();
         let exchanges = weighed(&mix);
-        (!exchanges.is_empty()).then(|| Traffic { notes: notes(exchanges.len(), self.most, &summary), exchanges })
+        (!exchanges.is_empty()).then(|| Traffic {
+            notes: notes(exchanges.len(), self.most, &summary),
+            exchanges,
+            scenario: None,
+            load: None,
+        })
     }
 }
 

@@ -6,10 +6,11 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 
 use stampede_conduct::Unrecordable;
-use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Request, unpacked};
+use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Load, Request, unpacked};
 use stampede_plan::{ComparePlan, MOST_WEIGHT};
 use stampede_traffic::{
-    AccessLog, BrowserRecording, BusyMinute, LogSummary, Mix, RecordedRequest, RecordedStep, curl, url_list,
+    AccessLog, BrowserRecording, BusyMinute, LogSummary, Mix, RecordedRequest, RecordedStep, Replay, SignIn, curl,
+    url_list,
 };
 
 use super::args::TrafficArgs;
@@ -19,10 +20,17 @@ use crate::screen;
 /// Lines longer than this are cut: no server writes them.
 const LONGEST_LINE: u64 = 1 << 20;
 
+/// The file of a scenario beside the plan.
+pub(crate) const SCENARIO: &str = "stampede.scenario.yaml";
+
 /// Requests of a plan, and what there is to say of where they come from.
 pub(crate) struct Traffic {
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) notes: Vec<String>,
+    /// The text of a scenario that is the load; the exchanges are verified only.
+    pub(crate) scenario: Option<String>,
+    /// The load that it is sent as.
+    pub(crate) load: Option<Load>,
 }
 
 impl Traffic {
@@ -32,12 +40,12 @@ impl Traffic {
     ///
     /// What cannot be read, with what to do.
     pub(crate) fn read(args: &TrafficArgs, site: Option<&str>) -> Result<Option<Self>, Failure> {
-        let TrafficArgs { access_log, urls, curl: lines, har, most, crawl: _ } = args;
+        let TrafficArgs { access_log, urls, curl: lines, har, most, replay, crawl: _ } = args;
         if *most == 0 {
             return Err(Failure::usage("--most 0 takes no request; give at least 1"));
         }
         let traffic = if !access_log.is_empty() {
-            of_logs(access_log, site, *most)?
+            of_logs(access_log, site, *most, replay.as_deref().map(speed).transpose()?)?
         } else if let Some(file) = urls {
             let text = String::from_utf8(bytes(file)?)
                 .map_err(|_| Failure::usage(format!("{} is not text in UTF-8", file.display())))?;
@@ -61,10 +69,13 @@ impl Traffic {
 
     /// Makes these the requests of a plan, their answers to be recorded, and prints what there is to say of them.
     pub(crate) fn put_into(self, plan: &mut ComparePlan) -> Unrecordable {
-        let Self { exchanges, notes } = self;
+        let Self { exchanges, notes, scenario: _, load } = self;
         notes.iter().for_each(|note| screen::note(note));
         plan.unrecorded = exchanges.iter().map(|exchange| exchange.name.clone()).collect();
         plan.workload.exchanges = exchanges;
+        if let Some(load) = load {
+            plan.load = load;
+        }
         Unrecordable::LeftOut
     }
 }
@@ -84,7 +95,38 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::usage(format!("{} cannot be read: {error}", path.display()))
 }
 
-fn of_logs(paths: &[impl AsRef<Path>], site: Option<&str>, most: usize) -> Result<Traffic, Failure> {
+/// How many times faster than it was a log is played: `x2`.
+fn speed(typed: &str) -> Result<f64, Failure> {
+    let speed = typed.strip_prefix('x').and_then(|speed| speed.parse::<f64>().ok());
+    speed.filter(|speed| (0.1..=1000.0).contains(speed)).ok_or_else(|| {
+        Failure::usage(format!(
+            "--replay {typed} is no speed from x0.1 to x1000; x1 plays a log as it was, x2 twice as fast"
+        ))
+    })
+}
+
+/// The load that plays a log so many times faster, and what there is to say of it.
+fn replayed(summary: &LogSummary, speed: f64) -> Result<(Load, String), Failure> {
+    let replay = summary.replay.as_ref();
+    let Replay { at, minutes } =
+        replay.ok_or_else(|| Failure::usage("--replay needs the times of pages, and the log has none"))?;
+    let load = Replay { at: *at, minutes: minutes.clone() }.load(speed);
+    let load: Load =
+        load.parse().map_err(|problem| Failure::usage(format!("--replay x{speed} makes a load that {problem}")))?;
+    let (pages, length) = (minutes.iter().sum::<u64>(), minutes.len() as f64 / speed);
+    let note = format!(
+        "the load plays {pages} pages in {length:.1} minutes, x{speed} from {at} on, with the rate of each of {} minutes",
+        minutes.len()
+    );
+    Ok((load, note))
+}
+
+fn of_logs(
+    paths: &[impl AsRef<Path>],
+    site: Option<&str>,
+    most: usize,
+    speed: Option<f64>,
+) -> Result<Traffic, Failure> {
     let mut log = AccessLog::default();
     for path in paths.iter().map(AsRef::as_ref) {
         let failed = |error: io::Error| unreadable(path, &error);
@@ -116,7 +158,10 @@ fn of_logs(paths: &[impl AsRef<Path>], site: Option<&str>, most: usize) -> Resul
         100.0 * share,
         if share < 1.0 { " (--most takes more)" } else { "" }
     ));
-    Ok(Traffic { exchanges: weighed(&taken), notes })
+    let replayed = speed.map(|speed| replayed(&summary, speed)).transpose()?;
+    let (load, note) = replayed.unzip();
+    notes.extend(note);
+    Ok(Traffic { exchanges: weighed(&taken), notes, scenario: None, load })
 }
 
 /// What became of the lines of a log.
@@ -194,10 +239,13 @@ fn of_requests(requests: Vec<RecordedRequest>, from: &str) -> Result<Traffic, Fa
             None => exchanges.push(exchange(request, 1, &exchanges)),
         }
     }
-    Ok(Traffic { exchanges, notes })
+    Ok(Traffic { exchanges, notes, scenario: None, load: None })
 }
 
 fn of_recording(recording: BrowserRecording, file: &Path) -> Result<Traffic, Failure> {
+    if let Some(sign_in) = SignIn::of(&recording) {
+        return of_sign_in(sign_in, &recording);
+    }
     let BrowserRecording { site, steps, other_sites } = recording;
     let (pages, others): (Vec<RecordedStep>, Vec<RecordedStep>) = steps.into_iter().partition(|step| {
         !step.is_asset && (200..300).contains(&step.status) && matches!(&*step.recorded.request.method, "GET" | "HEAD")
@@ -218,6 +266,30 @@ fn of_recording(recording: BrowserRecording, file: &Path) -> Result<Traffic, Fai
     }
     let traffic = of_requests(pages.into_iter().map(|step| step.recorded).collect(), &file.display().to_string())?;
     Ok(Traffic { notes: [notes, traffic.notes].concat(), ..traffic })
+}
+
+/// A visit with a sign-in: a scenario beside the page of its form, which shows that the application is there.
+fn of_sign_in(sign_in: SignIn, recording: &BrowserRecording) -> Result<Traffic, Failure> {
+    let SignIn { form, tokens, scenario, variables, shows_user } = sign_in;
+    let request =
+        Request { method: "GET".to_owned(), path: form.clone(), headers: Default::default(), body: Vec::new() };
+    let tokens = if tokens.is_empty() { "no token".to_owned() } else { format!("the token {}", tokens.join(", ")) };
+    let mut notes = vec![
+        format!("a sign-in at {form} with {tokens}: the load is the visit of two identities, in {SCENARIO}"),
+        format!("set their accounts before you measure: export {}", variables.join("=... ") + "=..."),
+    ];
+    if !shows_user {
+        notes.push(
+            "no page of the recording shows who is signed in: add such a page with contains: ${accounts.user}, or an answer for \
+             another user is not noticed"
+                .to_owned(),
+        );
+    }
+    if !recording.other_sites.is_empty() {
+        let sites: Vec<String> = recording.other_sites.iter().cloned().collect();
+        notes.push(format!("other sites are left out: {}", some(&sites)));
+    }
+    Ok(Traffic { exchanges: vec![exchange(request, 1, &[])], notes, scenario: Some(scenario), load: None })
 }
 
 /// The requests of a mix, with weights in proportion to how often each was seen.

@@ -78,6 +78,14 @@ fn a_log_is_a_mix_by_frequency_and_what_does_not_answer_is_left_out() {
     let flags = ["--runtimes", "nginx-fpm", "--rounds", "1", "--no-yard-stick", "--json", "-"];
     let said = machine.run(&[&["compare", &app][..], &flags].concat());
     assert_eq!(said.code, 0, "{said:?}");
+    let said = machine.run(&["init", &app, "--access-log", &log, "--replay", "x2", "--force"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    // Twenty pages in a minute are twenty in half of one.
+    assert!(plan_of(&app).contains("\nload: \"open:0.667/30s\"\n"), "{}", plan_of(&app));
+    assert!(
+        said.words().contains("the load plays 20 pages in 0.5 minutes, x2 from 2000-10-10T13:55:00Z on"),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -211,6 +219,10 @@ fn what_cannot_be_read_is_refused_before_anything_is_started() {
         ),
         (vec!["--har", &har], "is no HTTP archive"),
         (vec!["--access-log", &log, "--most", "0"], "--most 0 takes no request; give at least 1"),
+        (
+            vec!["--access-log", &log, "--replay", "2"],
+            "--replay 2 is no speed from x0.1 to x1000; x1 plays a log as it was",
+        ),
         (vec!["--curl", "curl -F a=b http://h/"], "--curl --form is not done"),
     ] {
         let said = machine.run(&[&["init", &app][..], &flags].concat());

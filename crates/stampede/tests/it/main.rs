@@ -42,5 +42,6 @@ mod topology;
 mod trust;
 mod tune;
 mod usage;
+mod visitors;
 mod why;
 mod wrk;

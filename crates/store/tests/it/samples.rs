@@ -178,7 +178,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
         }),
         ready: Some(ReadinessRecord { took: Duration::from_millis(321), attempts: 4 }),
         php: Some(read_back()),
-        answers: vec![ServedAnswer { exchange: "render".to_owned(), status: 200, body_bytes: 153 }],
+        answers: vec![ServedAnswer { exchange: "render".to_owned(), status: 200, body_bytes: 153, new_session: None }],
         measurement: Some(Measurement {
             window: Duration::from_secs(5),
             requests: Counts { sent: 1_010, ok: 1_000, failed: 7, unfinished: 3 },

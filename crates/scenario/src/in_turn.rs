@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 
 /// The numbers of requests with these weights in the order in which they are sent, over and over: each as often as its weight, divided
 /// by what all have in common, and as evenly as that goes (smooth weighted round robin, as nginx balances).
-pub(crate) fn in_turn(weights: &[NonZeroU32]) -> Vec<u32> {
+#[must_use]
+pub fn in_turn(weights: &[NonZeroU32]) -> Vec<u32> {
     let common = weights.iter().map(|weight| weight.get()).fold(0, gcd).max(1);
     let weights: Vec<i64> = weights.iter().map(|weight| i64::from(weight.get() / common)).collect();
     let total: i64 = weights.iter().sum();
