@@ -99,7 +99,7 @@ struct Row {
     title: String,
     runtime: String,
     app: Option<String>,
-    /// `RUNTIME.TUNABLE=VALUE`
+    /// `RUNTIME.SETTING=VALUE`
     set: Vec<String>,
     cpus: String,
     memory: String,

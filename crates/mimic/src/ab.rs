@@ -24,7 +24,7 @@ pub(crate) static SYNTAX: Syntax = Syntax {
         valued(&["c"], "CONCURRENCY", "Connections at a time [default: 1]"),
         valued(&["t"], "SECONDS", "How long, at most; means -n 50000 unless -n follows"),
         valued(&["s"], "SECONDS", "How long a request may take [default: 30]"),
-        switch(&["k"], "Ask for connections that are kept"),
+        switch(&["k"], "Keep connections open (keep-alive)"),
         valued(&["p"], "FILE", "POST the file; see -T"),
         valued(&["u"], "FILE", "PUT the file; see -T"),
         valued(&["T"], "TYPE", "Content-type of the file [default: text/plain]"),

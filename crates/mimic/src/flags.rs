@@ -108,7 +108,7 @@ impl Syntax {
     pub(crate) fn help(&self) -> String {
         let Self { tool, style, flags, example, exit_codes } = self;
         let mut text = format!(
-            "The options of {tool} on Stampede's load engine, with a result in {tool}'s layout\n\n\
+            "Use like {tool}: the same options and output, on Stampede's load engine\n\n\
              Usage: stampede {tool} [OPTIONS] URL\n\nOptions:\n"
         );
         let mut not_done = Vec::new();
@@ -129,7 +129,7 @@ impl Syntax {
             }
         }
         if !not_done.is_empty() {
-            let not_done = format!("Not done here, where each says what to do instead: {}", not_done.join(", "));
+            let not_done = format!("Not supported (each names the alternative): {}", not_done.join(", "));
             let _ = writeln!(text, "\n{}", wrap("", &not_done, 0, 80).join("\n"));
         }
         let _ = writeln!(text, "\nExample:\n  stampede {tool} {example}\n");

@@ -26,7 +26,7 @@ pub(crate) static SYNTAX: Syntax = Syntax {
         valued(&["z"], "TIME", "How long, as 10s or 1m30s; -n is then ignored"),
         valued(&["m"], "METHOD", "Method [default: GET]"),
         valued(&["H"], "HEADER", "A header (may be repeated)"),
-        valued(&["t"], "SECONDS", "How long a request may take; 0 is for ever [default: 20]"),
+        valued(&["t"], "SECONDS", "How long a request may take; 0: no limit [default: 20]"),
         valued(&["A"], "TYPE", "The Accept header"),
         valued(&["d"], "BODY", "The body"),
         valued(&["D"], "FILE", "The body, from a file"),

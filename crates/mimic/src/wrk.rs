@@ -25,7 +25,11 @@ pub(crate) static SYNTAX: Syntax = Syntax {
         valued(&["t", "threads"], "T", "Threads, each with its own connections [default: 2]"),
         valued(&["H", "header"], "HEADER", "A header (may be repeated)"),
         switch(&["latency", "L"], "Print percentiles"),
-        valued(&["s", "script"], "FILE", "A Lua script that writes the requests; what follows the URL is its"),
+        valued(
+            &["s", "script"],
+            "FILE",
+            "A Lua script that writes the requests; arguments after the URL are passed to it",
+        ),
         valued(&["timeout", "T"], "TIME", "Answers that take longer are counted as time-outs [default: 2s]"),
         valued(&["R", "rate"], "N", "wrk2: so many requests a second, all connections together"),
         switch(&["U", "u_latency"], "wrk2: print latencies from when requests were sent, too"),

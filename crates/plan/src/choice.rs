@@ -96,7 +96,7 @@ pub(crate) fn read_settings(
         let place = format!("--set {set}");
         let parts = set.split_once('=').and_then(|(name, value)| Some((name.split_once('.')?, value)));
         let Some(((runtime, tunable), value)) = parts else {
-            mistakes.add(place, "is not RUNTIME.TUNABLE=VALUE", "for example --set nginx-fpm.pm=static");
+            mistakes.add(place, "is not RUNTIME.SETTING=VALUE", "for example --set nginx-fpm.pm=static");
             continue;
         };
         let runtime = match find(runtime, catalogue.runtimes()) {

@@ -22,7 +22,7 @@ pub struct SubjectFlag {
 /// The name that applications are asked by.
 #[derive(Args, Clone, Debug, Default)]
 pub struct HostFlag {
-    /// The host that requests name, with a port where it has one: shop.example [default: the plan's, or the server's address]
+    /// Host header that requests send, with a port if needed: shop.example [default: the plan's, or the server's address]
     #[arg(long, value_name = "NAME", help_heading = "What")]
     pub host: Option<String>,
 }
@@ -30,7 +30,7 @@ pub struct HostFlag {
 /// Which of several front controllers.
 #[derive(Args, Clone, Debug, Default)]
 pub struct IndexFlag {
-    /// The application's front controller, relative to its folder: web/index.php [default: found by a look at it]
+    /// The application's front controller, relative to its folder: web/index.php [default: detected]
     #[arg(long, value_name = "PATH", help_heading = "What")]
     pub index: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ pub struct RuntimesFlag {
 /// Which of its exchanges, and who sends them.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExchangesFlag {
-    /// Which of the workload's exchanges make up the load, by name [default: those that it says itself]
+    /// Which of the workload's requests to send, by name [default: the workload's own choice]
     #[arg(long, value_name = "A,B", help_heading = "What")]
     pub exchanges: Option<String>,
     /// Keep cookies: each connection is one visitor, and not every request a new one
@@ -65,7 +65,7 @@ pub struct ExchangesFlag {
 /// Other rows for its scenario.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FeederFlag {
-    /// Another file for a feeder of the workload's scenario: payloads=people.tsv (may be repeated)
+    /// Another data file for the workload's scenario: payloads=people.tsv (may be repeated)
     #[arg(long = "feeder", value_name = "NAME=FILE", help_heading = "What")]
     pub feeders: Vec<String>,
 }
@@ -81,8 +81,8 @@ pub struct PhpFlag {
 /// How a deployment is set, and what it may use.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeploymentFlags {
-    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
-    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
+    /// Change a setting: nginx-fpm.pm.max_children=8 (may be repeated)
+    #[arg(long, value_name = "RUNTIME.SETTING=VALUE", help_heading = "What")]
     pub set: Vec<String>,
     /// CPUs for the whole deployment [default: 1]
     #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
@@ -103,7 +103,7 @@ pub struct LoadFlag {
 /// How long each trial is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DurationFlag {
-    /// Length of the measuring window of each trial [default: 8s, or less where pilots of a comparison choose it]
+    /// Length of the measuring window of each trial [default: up to 8s, chosen by short pilot runs]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub duration: Option<String>,
 }
@@ -223,7 +223,7 @@ pub struct PlatformFlags {
 #[derive(Args, Clone, Debug, Default)]
 pub struct BaseImageFlag {
     /// With --platform docker: an image of Debian or Ubuntu, such as debian:bookworm, in which the runtimes' packages are
-    /// installed, once [default: makers, the image of each runtime's makers]
+    /// installed, once [default: makers, each runtime's official image]
     #[arg(long, value_name = "IMAGE", help_heading = "Study")]
     pub base_image: Option<String>,
 }
@@ -247,7 +247,7 @@ pub struct SamplingFlag {
 /// Whether the stacks of PHP are sampled.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct InsideFlag {
-    /// Sample where PHP's time goes, from outside, in half of each window; the other half shows what that costs
+    /// Profile PHP in half of each window; the other half shows the overhead
     #[arg(long, help_heading = "Study")]
     pub inside: bool,
 }
@@ -284,23 +284,23 @@ pub struct TopologyFlags {
     /// Which databases there are.
     #[command(flatten)]
     pub databases: DatabaseFlags,
-    /// Hold a part to a share of the total: replica=0.4,128Mi (each), balancer=..., postgres=... (may be repeated)
+    /// Limit one part to a share of the total: replica=0.4,128Mi (each), balancer=..., postgres=... (may be repeated)
     #[arg(long, value_name = "PART=CPUS,MEMORY", help_heading = "Topology")]
     pub share: Vec<String>,
     /// When load may begin.
     #[command(flatten)]
     pub ready: ReadyFlag,
-    /// What happens when a unit ends by itself: never (the trial fails) or on-failure (it is started again, and
+    /// What happens when a process exits by itself: never (the trial fails) or on-failure (it is started again, and
     /// counted) [default: never]
     #[arg(long, value_name = "WHEN", help_heading = "Topology")]
     pub restart: Option<String>,
     /// How far clients are away.
     #[command(flatten)]
     pub client_rtt: ClientRttFlag,
-    /// Width of the link between client and front, each way: 100mbit
+    /// Bandwidth between client and front, each way: 100mbit
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Topology")]
     pub client_bandwidth: Option<String>,
-    /// Clients open a connection for each request, and ask the server to close it
+    /// Open a new connection for each request (Connection: close)
     #[arg(long, help_heading = "Topology")]
     pub no_keepalive: bool,
 }
@@ -319,7 +319,7 @@ pub struct DatabaseFlags {
 /// What a database holds.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DumpFlag {
-    /// A dump that the database begins each trial with, .gz too; the service is the one that it is a dump of
+    /// SQL dump (.gz too) loaded before each trial; the database server is recognised from it
     #[arg(long, value_name = "FILE", help_heading = "Topology")]
     pub database: Option<PathBuf>,
 }
@@ -327,7 +327,7 @@ pub struct DumpFlag {
 /// When load may begin.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReadyFlag {
-    /// When load may begin: port (something listens at the front) or request (a real answer) [default: request]
+    /// When load may begin: port (it accepts connections) or request (a real answer) [default: request]
     #[arg(long, value_name = "WHEN", help_heading = "Topology")]
     pub ready: Option<String>,
 }

@@ -46,7 +46,7 @@ pub struct ForecastFlags {
     /// In place of --load: a file with the time of a request in each line, in seconds from the first
     #[arg(long, value_name = "FILE", conflicts_with = "load", help_heading = "Load")]
     pub trace: Option<PathBuf>,
-    /// What if there were so many times as many? [default: 1]
+    /// Multiply the load by this [default: 1]
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "Load")]
     pub times: Option<String>,
     /// Of closed loads: the round trip between a client and the platform [default: 0ms]

@@ -22,14 +22,14 @@ pub struct LadderFlags {
     /// PHP's own settings, the runtime, or what part of the whole each service has, and is undone where it gains nothing
     #[arg(long, value_name = "N", conflicts_with_all = ["budget", "objective", "out"], help_heading = "Steps")]
     pub steps: Option<String>,
-    /// Other runtimes that a step may put in its place [default: all that are installed and serve the same application]
+    /// Runtimes that a step may switch to [default: all that are installed and serve the same application]
     #[arg(long = "or", value_name = "A,B", requires = "steps", help_heading = "Steps")]
     pub others: Option<String>,
-    /// Hold the end against a row of an experiment too, which is served under the same limits and load: rinha/task-workers, or
+    /// Also compare the result with a row of an experiment, which is served under the same limits and load: rinha/task-workers, or
     /// FILE.yaml/ROW of one of your own
     #[arg(long, value_name = "EXPERIMENT/ROW", requires = "steps", help_heading = "Steps")]
     pub against: Option<String>,
-    /// A setting of php.ini to begin with: opcache.enable=0 (may be repeated)
+    /// Initial setting of php.ini: opcache.enable=0 (may be repeated)
     #[arg(long, value_name = "NAME=VALUE", requires = "steps", help_heading = "Steps")]
     pub ini: Vec<String>,
 }

@@ -60,10 +60,10 @@ pub struct LoadFlags {
     /// How long [default: the length of the load's stages, or 8s]
     #[arg(long, short, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub duration: Option<String>,
-    /// Stop after this many requests; of a scenario, after this many flows of each crowd
+    /// Stop after this many requests; of a scenario, after this many flows of each group of users
     #[arg(long, short = 'n', value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub requests: Option<String>,
-    /// Threads, each on a processor of its own [default: half of the processors]
+    /// Threads, one per processor [default: half of the processors]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub threads: Option<String>,
     /// Who sends it.
@@ -79,7 +79,7 @@ pub struct LoadFlags {
     /// the flags for load, request and checks say otherwise, but for --duration [default: its longest stages]
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_SCENARIO, help_heading = "Load")]
     pub scenario: Option<PathBuf>,
-    /// Another file for a feeder of the scenario (may be repeated)
+    /// Another data file for the scenario (may be repeated)
     #[arg(long = "feeder", value_name = "NAME=FILE", requires = "scenario", help_heading = "Load")]
     pub feeders: Vec<String>,
     /// Method [default: GET, or POST where there is a body]
@@ -94,7 +94,7 @@ pub struct LoadFlags {
     /// A connection for each request
     #[arg(long, help_heading = "Protocol")]
     pub no_keepalive: bool,
-    /// Speak HTTP/1.0, asking that connections be kept
+    /// Speak HTTP/1.0, with Connection: keep-alive
     #[arg(long = "http1.0", help_heading = "Protocol")]
     pub http10: bool,
     /// Speak HTTP/2: with prior knowledge, over https by ALPN

@@ -38,7 +38,7 @@ const PATIENCE: &str = "2m";
 #[derive(Args, Clone, Debug, Default)]
 #[expect(missing_docs, reason = "each group says what it is")]
 pub struct ReproduceFlags {
-    /// Multiply the published times with this; rates stay [default: the experiment's own]
+    /// Multiply published durations by this; rates are unchanged [default: the experiment's own]
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
     pub scale: Option<String>,
     /// Multiply the published rates of open loads with this; the report says so [default: 1]

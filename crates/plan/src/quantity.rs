@@ -71,7 +71,12 @@ pub(crate) fn read_memory(typed: Option<&str>, machine: MachineSize, mistakes: &
     let place = format!("--memory {typed}");
     match typed.parse::<Bytes>() {
         Ok(memory) if memory < LEAST_MEMORY => {
-            mistakes.add(place, "is too little for any runtime", format!("use at least --memory {LEAST_MEMORY}"));
+            let is_number = typed.bytes().all(|digit| digit.is_ascii_digit());
+            let fix = match is_number {
+                true => format!("a number alone is bytes: --memory {typed}Mi is {typed} MiB"),
+                false => format!("use at least --memory {LEAST_MEMORY}"),
+            };
+            mistakes.add(place, "is too little for any runtime", fix);
             default
         }
         Ok(memory) if memory > machine.memory => {
@@ -209,6 +214,22 @@ pub(crate) fn read_seed(typed: Option<&str>, mistakes: &mut Gathered) -> Option<
         _ => {
             mistakes.add(format!("--seed {typed}"), "is not a whole number below 2^53", "for example --seed 1");
             None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_bytes_that_is_meant_as_mebibytes_is_asked_about() {
+        let machine = MachineSize { cpus: 2, memory: Bytes::from_mib(2048), connections: 1000 };
+        for (typed, fix) in [("256", "--memory 256Mi is 256 MiB"), ("1Mi", "use at least --memory 32Mi")] {
+            let mut mistakes = Gathered::default();
+            read_memory(Some(typed), machine, &mut mistakes);
+            let said = mistakes.finish(Ok(())).unwrap_err().to_string();
+            assert!(said.contains(fix), "{typed}: {said}");
         }
     }
 }

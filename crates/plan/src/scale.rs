@@ -54,7 +54,7 @@ pub struct ScaleFlags {
     /// runtime, min-instances, policy, name (may be repeated)
     #[arg(long, value_name = "KEY=VALUE,...", help_heading = "Service")]
     pub against: Vec<String>,
-    /// So many processors for all instances together, however much each is allowed [default: as many as they are allowed]
+    /// Processors that all instances share in total [default: as many as they are allowed]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub total_cpus: Option<String>,
     #[command(flatten)]

@@ -20,7 +20,7 @@ pub struct ServiceFlags {
     /// The fewest instances [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub min_instances: Option<String>,
-    /// The most instances [default: as many as this machine's processors, beside the load, and memory hold]
+    /// The most instances [default: as many as fit this machine's processors and memory]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub max_instances: Option<String>,
     /// Which autoscaler: cloud-run or knative [default: cloud-run]

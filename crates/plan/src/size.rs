@@ -60,7 +60,7 @@ pub struct SizeFlags {
     pub slo: SloFlag,
     #[command(flatten)]
     pub load: LoadFlag,
-    /// By how much more load it must hold as well [default: 20%]
+    /// Extra load that it must also survive [default: 20%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Load")]
     pub headroom: Option<String>,
     #[command(flatten)]

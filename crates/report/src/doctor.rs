@@ -112,7 +112,7 @@ pub fn calibrated(known: Result<&[(Study, NoiseFloor)], &dyn Error>) -> Finding 
         Err(error) => (Severity::Warning, with_causes(error), "choose another store with --store"),
         Ok([]) => (
             Severity::Info,
-            "not measured on this machine: nothing is known of its bias".to_owned(),
+            "not measured on this machine: its bias is not known".to_owned(),
             "stampede compare markdown --calibrate, under the limits and the load that you compare under",
         ),
         Ok(known) => (Severity::Info, newest(known), ""),

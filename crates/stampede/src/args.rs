@@ -37,7 +37,8 @@ use crate::why::args::WhyArgs;
     args_conflicts_with_subcommands = true,
     max_term_width = 100,
     after_help = "Examples:\n  \
-        stampede compare markdown\n  \
+        stampede compare .                  # your application, in this folder\n  \
+        stampede compare markdown           # a built-in workload\n  \
         stampede compare markdown --cpus 0.5 --memory 256Mi\n  \
         stampede compare markdown --runtimes nginx-fpm,apache-mod-php\n  \
         stampede show latest --markdown -\n  \
@@ -84,7 +85,7 @@ pub(crate) enum Asked {
     /// half, alone (or lowered by a fifth, if it cannot be raised), and measured beside the unchanged case in the same rounds.
     /// The bottleneck is the limit whose change moves the case most.
     Why(Box<WhyArgs>),
-    /// Show where the time of running PHP processes goes, without an extension
+    /// Profile running PHP processes: where their time goes, without an extension
     ///
     /// Reads the stacks of PHP's virtual machine from outside, by process id: workers of PHP-FPM, Apache, FrankenPHP, RoadRunner,
     /// Swoole and others. Nothing is loaded into PHP and nothing is stopped. Needs root, or to be their parent.
@@ -95,12 +96,12 @@ pub(crate) enum Asked {
     /// is then compared with the defaults and with what the runtime's documentation recommends, also under half and 1.2 times
     /// the load.
     Tune(Box<TuneArgs>),
-    /// Find the cheapest deployment that holds an objective under a load
+    /// Find the cheapest CPU, memory and workers that meet your SLO under a load
     ///
-    /// Tries runtimes under limits of CPU and memory with pools of several sizes, guided by a model of queues, and gives up what
-    /// cannot hold. What seems cheapest is then confirmed in fresh rounds, from dear to cheap, at the load and with headroom.
+    /// Tries runtimes under limits of CPU and memory with pools of several sizes, guided by a model of queues, and drops what
+    /// fails the SLO. What seems cheapest is then confirmed in fresh rounds, from expensive to cheap, at the load and with headroom.
     Size(Box<SizeArgs>),
-    /// Write a stampede.yaml for your application, with the answers that it gives now
+    /// Write a stampede.yaml for your application, and record its current responses
     ///
     /// Looks at the folder, prints what it found and which runtimes can serve it, starts it on one of them, records its
     /// answers with the parts that vary masked, and writes a commented plan. `stampede compare` runs that plan.
@@ -111,11 +112,11 @@ pub(crate) enum Asked {
     /// published difference of more than 20 %, and each of its author's claims, is then confirmed, refuted or undecided.
     /// Without a name, lists the experiments.
     Reproduce(Box<ReproduceArgs>),
-    /// Measure a runtime whose instances start and stop on demand, on this machine
+    /// Measure autoscaling as on Cloud Run or Knative, with real instances on this machine
     ///
     /// Puts a gateway in front of real instances, each a deployment under limits of its own, and starts and stops them as the
     /// autoscaler of Cloud Run or Knative would while load is driven: instances, queue, cold starts with their parts, requests by
-    /// outcome, answers for each second of a vCPU, and the bill. `stampede forecast` simulates what this machine cannot hold.
+    /// outcome, responses per vCPU-second, and the bill. `stampede forecast` simulates what this machine cannot hold.
     Scale(Box<ScaleArgs>),
     /// Simulate an autoscaled service of any size, with its bill, from what was measured
     ///
@@ -125,35 +126,35 @@ pub(crate) enum Asked {
     Forecast(Box<ForecastArgs>),
     /// Write files that deploy a runtime with the settings that were measured
     ///
-    /// A Dockerfile, manifests, services of systemd, or the configuration alone. The servers' files are those that are
+    /// A Dockerfile, manifests, systemd units, or the configuration alone. The servers' files are those that are
     /// measured, with the places of the target put in.
     Export(Box<ExportArgs>),
-    /// Drive load at an address and measure its answers
+    /// Load-test a URL and measure its responses
     ///
     /// Just the load engine: closed or open load over HTTP, every answer checked, response times counted from when a
     /// request was due. Tells when it was itself the limit.
     Load(Box<LoadArgs>),
-    /// Drive the load that `hey` would, with its own options and layout
+    /// Use like `hey`: the same options and output, on Stampede's load engine
     #[command(disable_help_flag = true)]
     Hey(OtherArgs),
-    /// Drive the load that `ab` would, with its own options and layout
+    /// Use like `ab`: the same options and output, on Stampede's load engine
     #[command(disable_help_flag = true)]
     Ab(OtherArgs),
-    /// Drive the load that `wrk` would, with its own options and layout
+    /// Use like `wrk`: the same options and output, on Stampede's load engine
     #[command(disable_help_flag = true)]
     Wrk(OtherArgs),
     /// List runtimes, workloads, services or stored studies
     List(ListArgs),
     /// Show a stored study again, a runtime's settings, or the schema of plans
     ///
-    /// Verdicts and findings of a study are made anew from its records.
+    /// Verdicts and findings of a study are recomputed from its records.
     Show(Box<ShowArgs>),
-    /// Write a report on a stored study that opens in a browser: one file, without a network
+    /// Write a report on a stored study as one self-contained HTML file
     ///
-    /// Verdicts and findings are made anew from the study's records. The file holds all of them, and writes them out as JSON
+    /// Verdicts and findings are recomputed from the study's records. The file holds all of them, and writes them out as JSON
     /// and CSV.
     Report(ReportArgs),
-    /// Look at all stored studies in a browser: a dashboard on this machine
+    /// Browse all stored studies: a dashboard on this machine
     ///
     /// A list to search, the report of each study, any two beside each other, and a metric over time. It changes nothing, and
     /// ends with Ctrl-C. Other machines reach it only at an address that is given, and only with a token.
@@ -172,7 +173,7 @@ pub(crate) enum Asked {
     /// Looks at limits, processors, what else runs, open files, ports, clock and timers, and at which runtimes are here. Takes
     /// about two seconds and changes nothing.
     Doctor(DoctorArgs),
-    /// End and remove what a killed Stampede left behind
+    /// Stop and remove what a killed Stampede left behind
     ///
     /// Processes, control groups and folders of runs whose Stampede is gone. What a living Stampede uses is not touched.
     /// The next `stampede compare` does the same. With --platform kubernetes: jobs and pods of loads in a namespace.

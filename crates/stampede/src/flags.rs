@@ -15,7 +15,7 @@ use crate::study_place::{Report, StudyPlace};
 /// How the load engine works.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct BackendArgs {
-    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
+    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, the cheaper one on this machine]
     #[arg(
         long,
         value_enum,
@@ -30,7 +30,7 @@ pub(crate) struct BackendArgs {
 /// What decides.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MetricArgs {
-    /// Which figure ranks and decides, by its key in JSON: cpu_us_per_request [default: throughput under closed
+    /// Metric that ranks and decides: cpu_us_per_request; a wrong one lists all [default: throughput under closed
     /// load, the p99 response time under open load]
     #[arg(long, value_name = "KEY", help_heading = "Study")]
     pub(crate) metric: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct MetricArgs {
 /// What is resumed.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ResumeArgs {
-    /// Resume an interrupted study, by the same command line [default: the newest]
+    /// Resume an interrupted study; repeat the same command line [default: the newest]
     #[arg(long, value_name = "STUDY", help_heading = "Study")]
     pub(crate) resume: Option<Option<String>>,
 }

@@ -73,10 +73,10 @@ fn measured(run: ToolRun, layout: &Layout, targets: Vec<Endpoint>, host: &dyn Ho
     let quiet = run.quiet;
     let backend = BackendChoice::Auto.find(&cpus, quiet);
     let sink = run.extras.samples.map(|most| SampleSink::Memory { most });
-    let follow = run.extras.follows_redirects.then(|| RedirectRules {
-        by_proxy: run.extras.proxy.is_some(),
-        ..redirect_rules(&run.url, run.allow_remote)
-    });
+    let follow = run
+        .extras
+        .follows_redirects
+        .then(|| RedirectRules { by_proxy: run.extras.proxy.is_some(), ..redirect_rules(&run.url, run.allow_remote) });
     let spec = run.spec(targets, cpus.generator, backend);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let began = Timestamp::now().as_second();

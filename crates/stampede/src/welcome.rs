@@ -25,9 +25,17 @@ fn greet(folder: &Path, host: &dyn Host) -> Outcome {
     }
     let (index, name, databases) = (IndexFlag::default(), HostFlag::default(), DatabaseFlags::default());
     match ComparePlan::of_application(folder, &index, &name, &databases, host.size(), &BuiltIn) {
-        Ok(plan) => next(&seen(&plan, &list::installed()?), &OF_AN_APPLICATION),
+        Ok(plan) => {
+            let has_revisions = |folder: &Path| folder.ancestors().any(|above| above.join(".git").exists());
+            let in_repository = folder.canonicalize().is_ok_and(|folder| has_revisions(&folder));
+            let commands = OF_AN_APPLICATION.iter().filter(|command| in_repository || **command != OF_A_REVISION);
+            next(&seen(&plan, &list::installed()?), &commands.copied().collect::<Vec<_>>())
+        }
         Err(mistakes) if folder.join(PROJECT).is_file() => Err(Failure::usage(mistakes)),
         Err(_) => {
+            screen::note(
+                "This folder holds no application: no index.php, public/index.php, composer.json or stampede.yaml.\n",
+            );
             let help = Args::command().max_term_width(100).render_help();
             let coloured = screen::colour_on(&io::stderr());
             screen::write(if coloured { help.ansi().to_string() } else { help.to_string() }.as_bytes());
@@ -42,10 +50,11 @@ const OF_A_PLAN: [(&str, &str); 3] = [
     ("stampede compare --dry-run", "print what that would be"),
     ("stampede --help", "all commands"),
 ];
+const OF_A_REVISION: (&str, &str) = ("stampede gate HEAD .", "do the changes since the last commit slow it down?");
 const OF_AN_APPLICATION: [(&str, &str); 4] = [
     ("stampede compare .", "which runtime is fastest for it"),
     ("stampede init .", "write a plan first, with its answers"),
-    ("stampede gate main .", "is it slower than the branch main?"),
+    OF_A_REVISION,
     ("stampede --help", "all commands"),
 ];
 
@@ -111,7 +120,13 @@ mod tests {
                 0,
                 &["This folder is a", "able to serve it", "stampede compare ."],
             ),
-            ("nothing", &[], 2, &["Usage: stampede", "Examples:"]),
+            ("nothing", &[], 2, &["holds no application", "Usage: stampede", "Examples:"]),
+            (
+                "a repository",
+                &[("index.php", "<?php echo 1;"), (".git/HEAD", "ref: refs/heads/main")],
+                0,
+                &["stampede gate HEAD ."],
+            ),
             ("a project that cannot be served", &[("composer.json", "{")], 2, &["composer.json"]),
         ] {
             let (exit, said) = greeted(files);

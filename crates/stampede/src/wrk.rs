@@ -15,8 +15,8 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::backend::BackendChoice;
 use crate::exit::Failure;
-use crate::signals::Signals;
 use crate::screen;
+use crate::signals::Signals;
 
 /// After this time a call of a script is taken for one without an end.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -4,7 +4,8 @@
 //! A case that may not be recommended has no part in it. It knows no words.
 
 use stampede_core::{
-    CaseId, CaseRole, Estimate, Load, OpenPart, Outcome, Severity, Slo, SloTerm, Study, StudyKind, Trial, Verdict, VerdictWord,
+    CaseId, CaseRole, Estimate, Load, OpenPart, Outcome, Severity, Slo, SloTerm, Study, StudyKind, Trial, Verdict,
+    VerdictWord,
 };
 
 use super::judge::{look_as, turned, verdict};

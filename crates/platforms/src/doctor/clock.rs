@@ -67,7 +67,7 @@ pub(super) fn judge(clock: &Clock) -> [Finding; 2] {
     let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
     let text = format!("sleeps of 1 ms end {:.0} us late, 1 of 20 more than {:.0} us{slack}", micros(p50), micros(p95));
     let timers = if p95 > LATE {
-        warning("timers", text, "see what else runs; open loads then begin requests late, and say so")
+        warning("timers", text, "see what else runs; requests of open loads may start late, which is reported")
     } else {
         fine("timers", text)
     };

@@ -54,7 +54,7 @@ pub(super) fn judge(attempt: Attempt) -> Finding {
     const ID: &str = "limits";
     match attempt {
         Attempt::Held(version) => {
-            fine(ID, format!("CPU and memory can be limited, by version {version} control groups; tried and read back"))
+            fine(ID, format!("CPU and memory can be limited, by cgroup v{version}; tried and read back"))
         }
         Attempt::Unusable(error) => {
             let text = format!("CPU and memory cannot be limited: {}", with_causes(&error));

@@ -30,7 +30,7 @@ fn in_capacity(arg: Arg) -> Arg {
              requests without a right answer, each with what it must be below: p99<100ms,errors<0.1% [default: the plan's]",
         ),
         "duration" => arg
-            .help("Length of a probe's window; the last has four times as much [default: 45s]")
+            .help("Length of each probe; the last takes four times as long [default: 45s]")
             .help_heading("Study"),
         "warm_up" => {
             arg.value_name("TIME").help("Load before each window [default: 2s]").help_heading("Study")
@@ -41,7 +41,7 @@ fn in_capacity(arg: Arg) -> Arg {
             "How long the runtime may take to its first answer, and to each one that is checked before the load [default: 30s]",
         ),
         "resume" => {
-            arg.help("Resume an interrupted search, by the same command line [default: the newest]")
+            arg.help("Resume an interrupted search; repeat the same command line [default: the newest]")
         }
         _ => arg,
     }

@@ -9,16 +9,15 @@ use crate::flags::{BackendArgs, MetricArgs, StudyArgs};
 #[derive(Debug, clap::Args)]
 #[command(mut_args(in_compare))]
 #[command(after_help = "Examples:\n  \
-        stampede compare markdown\n  \
+        stampede compare .  # your application, in this folder: its framework is detected\n  \
+        stampede compare  # the stampede.yaml in this folder, see stampede init\n  \
         stampede compare markdown --runtimes nginx-fpm,go --load closed:64\n  \
         stampede compare markdown --cpus 0.5 --memory 256Mi --json result.json\n  \
         stampede compare markdown --set nginx-fpm.pm=dynamic --rounds 5\n  \
-        stampede compare markdown --at 70%  (then latency at 70 % of the slowest)\n  \
+        stampede compare markdown --at 70%  # then latency at 70 % of the slowest\n  \
         stampede compare markdown --replicas 2 --balancer nginx --tls\n  \
         stampede compare markdown --platform docker --base-image debian:bookworm\n  \
-        stampede compare --image my/app:fpm --image my/app:frankenphp\n  \
-        stampede compare ./my-app           (what it is, is found by looking at it)\n  \
-        stampede compare                    (the stampede.yaml in this folder, see stampede init)")]
+        stampede compare --image my/app:fpm --image my/app:frankenphp")]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) flags: CompareFlags,
@@ -42,7 +41,7 @@ fn in_compare(arg: Arg) -> Arg {
              runtime can serve]",
         ),
         "php" => arg.value_name("A,B").help(
-            "Builds of PHP, each a case for each runtime: 8.2,8.4 or paths of command line programs [default: that of `php` \
+            "PHP versions to compare on each runtime: 8.2,8.4, or paths of php programs [default: that of `php` \
              on the search path]",
         ),
         "cpus" => arg.help("CPUs for each whole deployment [default: 1]"),

@@ -14,7 +14,7 @@ pub(crate) struct TrafficArgs {
     /// Take the requests from an access log, each as often as it is in there; .gz too; may be given several times
     #[arg(long, value_name = "FILE", conflicts_with_all = ["urls", "curl", "har"])]
     pub(crate) access_log: Vec<PathBuf>,
-    /// Take the requests from a file with an address a line: /path, a whole URL, or METHOD URL
+    /// Take the requests from a file with one URL per line: /path, a whole URL, or METHOD URL
     #[arg(long, value_name = "FILE", conflicts_with_all = ["curl", "har"])]
     pub(crate) urls: Option<PathBuf>,
     /// Take a request from a curl line, as a browser copies it; may be given several times
@@ -23,10 +23,10 @@ pub(crate) struct TrafficArgs {
     /// Take the pages of a visit that a browser recorded (Save all as HAR)
     #[arg(long, value_name = "FILE")]
     pub(crate) har: Option<PathBuf>,
-    /// Take N requests that a visitor can come to: pages from / on by their links, and their style sheets, scripts and images
+    /// Follow links from / and take N requests: pages, and their style sheets, scripts and images
     #[arg(long, value_name = "N", conflicts_with_all = ["access_log", "urls", "curl", "har"])]
     pub(crate) crawl: Option<usize>,
-    /// How many different requests are taken from a log, the most frequent ones
+    /// Keep only the N most frequent requests of a log
     #[arg(long, value_name = "N", default_value_t = 20, requires = "access_log")]
     pub(crate) most: usize,
     /// Play the log in its own times, as an open load with the rate of each minute: x1, x2 for twice as fast
@@ -56,7 +56,7 @@ pub(crate) struct InitArgs {
     pub(crate) databases: DatabaseFlags,
     #[command(flatten)]
     pub(crate) traffic: TrafficArgs,
-    /// Take the place of a plan that is there, and of its answers
+    /// Overwrite an existing plan and its recorded responses
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]

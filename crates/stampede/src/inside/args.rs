@@ -7,9 +7,9 @@ use crate::flags::{StoreArgs, StudyFlag};
 /// What to look into: processes now, or a case of a study that was measured with `--inside`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit code 3: a process is not there, is no PHP, or may not be read.\n\nExamples:\n  \
-        stampede inside $(pgrep -o php-fpm)              (a master and all of its workers)\n  \
+        stampede inside $(pgrep -o php-fpm)  # a master and all of its workers\n  \
         stampede inside $(pgrep frankenphp) --duration 30s\n  \
-        stampede inside 4711 --folded stacks.txt         (for tools that draw flame graphs)\n  \
+        stampede inside 4711 --folded stacks.txt  # for tools that draw flame graphs\n  \
         stampede inside nginx-fpm --save stacks          (a case of the latest study, as files)")]
 pub(crate) struct InsideArgs {
     /// Processes, with those that they started; or a case of a study that was measured with --inside

@@ -33,7 +33,7 @@ pub(crate) struct LoadArgs {
     /// Trust the certificates in this file (PEM) instead of this machine's
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Protocol")]
     pub(crate) cacert: Option<PathBuf>,
-    /// Take any certificate
+    /// Accept any certificate
     #[arg(long, help_heading = "Protocol")]
     pub(crate) insecure: bool,
     /// Show this certificate (PEM) to a server that asks for one
@@ -84,7 +84,7 @@ pub(crate) struct LoadArgs {
 /// It stands before the seed.
 fn in_load(backend: Arg) -> Arg {
     backend
-        .help("How the kernel is reached: epoll, io-uring, or auto [default: auto, which is what costs less here]")
+        .help("How the kernel is reached: epoll, io-uring, or auto [default: auto, the cheaper one on this machine]")
         .help_heading("Load")
         .display_order(5)
 }

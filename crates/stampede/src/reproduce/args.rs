@@ -49,7 +49,7 @@ fn in_reproduce(arg: Arg) -> Arg {
             .help("Round-trip time between client and front of each row that says nothing of it, as published clients had: 40ms")
             .help_heading("Study"),
         "feeders" => arg
-            .help("Another file for a feeder of the experiment's scenario: payloads=people.tsv (may be repeated)")
+            .help("Another data file for the experiment's scenario: payloads=people.tsv (may be repeated)")
             .help_heading("Study"),
         _ => arg,
     }

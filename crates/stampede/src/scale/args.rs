@@ -48,13 +48,13 @@ fn in_scale(arg: Arg) -> Arg {
         }
         "rounds" => arg
             .value_name("N")
-            .help("How often it is measured, each time from nothing [default: 1, or 3 with --against]"),
+            .help("How many times it is measured, each from a fresh start [default: 1, or 3 with --against]"),
         "seed" => arg.help("Seed of random arrivals"),
         "ready_timeout" => arg.help(
             "How long an instance may take to its first answer, and to each one that is checked before the load [default: 30s]",
         ),
         "platform" => arg.help(
-            "Where instances run: local, as processes of this machine; or docker, each in a container of this machine's engine \
+            "Where instances run: local, as processes of this machine; or docker, each in a container on this machine's engine \
              [default: local]",
         ),
         _ => arg,

@@ -9,7 +9,7 @@ use crate::flags::StoreArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
         stampede serve\n  \
-        stampede serve --listen 127.0.0.1:0         (any port that is free)\n  \
+        stampede serve --listen 127.0.0.1:0  # any port that is free\n  \
         ssh -t -L 8600:127.0.0.1:8600 HOST stampede serve\n  \
         stampede serve --listen 0.0.0.0:8600        (prints an address with a token)")]
 pub(crate) struct ServeArgs {

@@ -36,7 +36,7 @@ fn in_size(arg: Arg) -> Arg {
         "memory" => arg.value_name("A,B").help(
             "Limits of memory that are searched: 128Mi,256Mi [default: 48Mi to half of this machine's, 2Gi at most]",
         ),
-        "set" => arg.help("Set a tunable, and do not search it: nginx-fpm.pm.max_children=8 (may be repeated)"),
+        "set" => arg.help("Fix a setting, and do not search it: nginx-fpm.pm.max_children=8 (may be repeated)"),
         "budget" => arg.help("About how long all may take, confirmations included [default: 40m]"),
         "duration" => arg.help(
             "Length of the measuring window of each trial [default: 10s to 60s, so that 20 requests are beyond the percentile]",
@@ -45,7 +45,7 @@ fn in_size(arg: Arg) -> Arg {
         "seed" => arg.help("Seed of the random arrivals").help_heading(SEARCH),
         "resume" => arg
             .value_name("SEARCH")
-            .help("Continue a search that was interrupted, by the same command line [default: the newest]")
+            .help("Resume an interrupted search; repeat the same command line [default: the newest]")
             .help_heading(SEARCH),
         "no_wait" | "ready_timeout" => arg.help_heading(SEARCH),
         _ => arg,

@@ -113,7 +113,10 @@ fn limits_on_response_times_are_kept_or_missed_at_the_rate() {
     let study = said.json();
     let reason = study["recommendation"]["reason"].as_str().unwrap();
     assert!(reason.starts_with("Ship nginx-fpm, the only candidate that can be recommended"), "{reason}");
-    assert!(reason.contains("Not recommended: apache-mod-php (missed p99<10ms by 2.00 times at 490 req/s)."), "{reason}");
+    assert!(
+        reason.contains("Not recommended: apache-mod-php (missed p99<10ms by 2.00 times at 490 req/s)."),
+        "{reason}"
+    );
     let shared = study["open_part"]["shared"]["recommendation"]["reason"].as_str().unwrap();
     assert!(shared.contains("apache-mod-php (missed p99<10ms by 2.00 times)"), "{shared}");
 }

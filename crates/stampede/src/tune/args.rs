@@ -14,7 +14,7 @@ use crate::flags::{MetricArgs, StudyArgs};
         stampede tune nginx-fpm mix --cpus 0.5 --memory 256Mi\n  \
         stampede tune nginx-fpm mix --slo 'p99<100ms,errors<0.1%' --budget 30m --out ./tuned\n  \
         stampede tune nginx-fpm ./my-app --objective memory --slo 'p95<50ms'\n  \
-        stampede tune nginx-fpm mix --resume     (go on with a search that was interrupted)\n  \
+        stampede tune nginx-fpm mix --resume  # go on with a search that was interrupted\n  \
         stampede tune php-cli-server rinha --app laravel --steps 10 --cpus 1.5 --memory 3Gi --replicas 2\n    \
         --balancer nginx --share replica=0.33,700Mi --share balancer=0.2,256Mi --metric created_count\n\n\
         Exit code 1: the best settings found miss the SLO.")]
@@ -39,17 +39,17 @@ fn in_tune(arg: Arg) -> Arg {
             "Your application's folder, a plan file, or a built-in workload [default: the stampede.yaml in this folder]",
         ),
         "set" => {
-            arg.help("Keep a tunable as it is given, and do not search it: nginx-fpm.pm=static (may be repeated)")
+            arg.help("Fix a setting, and do not search it: nginx-fpm.pm=static (may be repeated)")
         }
         "duration" => arg.help("Length of the measuring window of each trial [default: 4s]"),
         "metric" => arg
-            .help("What each step is to better, by the key that `--json` has: created_count [default: throughput_rps]")
+            .help("Metric that each step must improve, by its key in JSON: created_count [default: throughput_rps]")
             .requires("steps")
             .help_heading("Steps"),
         "seed" => arg.help("Seed of the search").help_heading(SEARCH),
         "resume" => arg
             .value_name("SEARCH")
-            .help("Resume an interrupted search, by the same command line [default: the newest]")
+            .help("Resume an interrupted search; repeat the same command line [default: the newest]")
             .help_heading(SEARCH),
         "no_wait" => arg.help_heading(SEARCH),
         _ => arg,

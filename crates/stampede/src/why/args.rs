@@ -11,9 +11,9 @@ use crate::flags::StudyFlag;
 #[command(mut_args(in_why))]
 #[command(after_help = "Examples:\n  \
         stampede compare mix --runtimes nginx-fpm --set nginx-fpm.pm.max_children=1\n  \
-        stampede why                       (the slowest case of the study before)\n  \
+        stampede why  # the slowest case of the study before\n  \
         stampede why nginx-fpm --study 20260301 --max-time 5m\n  \
-        stampede why --from ../my-app      (where what the study was of lies elsewhere)")]
+        stampede why --from ../my-app      (the application is elsewhere)")]
 pub(crate) struct WhyArgs {
     /// The case, by its name in the study [default: its slowest]
     pub(crate) case: Option<String>,
@@ -43,12 +43,10 @@ fn in_why(arg: Arg) -> Arg {
         "precision" => arg.help("Smallest difference worth reporting [default: the study's]").help_heading(MEASURING),
         "seed" => arg.help("Seed of the order in which changes are measured").help_heading(MEASURING),
         "resume" => arg
-            .help("Resume an interrupted one [default: the newest]")
+            .help("Resume an interrupted run [default: the newest]")
             .conflicts_with_all(["case", "study"])
             .help_heading(MEASURING),
-        "inside" => arg
-            .help("Sample where PHP's time goes, from outside, in half of each window [default: on]")
-            .help_heading(MEASURING),
+        "inside" => arg.help("Profile PHP in half of each window [default: on]").help_heading(MEASURING),
         "ready_timeout" | "max_time" | "no_wait" | "no_inside" => arg.help_heading(MEASURING),
         _ => arg,
     }
