@@ -34,7 +34,7 @@ fn greet(folder: &Path, host: &dyn Host) -> Outcome {
         Err(mistakes) if folder.join(PROJECT).is_file() => Err(Failure::usage(mistakes)),
         Err(_) => {
             screen::note(
-                "This folder holds no application: no index.php, public/index.php, composer.json or stampede.yaml.\n",
+                "No application found in this folder (index.php, public/index.php, web/index.php).\n",
             );
             let help = Args::command().max_term_width(100).render_help();
             let coloured = screen::colour_on(&io::stderr());
@@ -120,7 +120,7 @@ mod tests {
                 0,
                 &["This folder is a", "able to serve it", "stampede compare ."],
             ),
-            ("nothing", &[], 2, &["holds no application", "Usage: stampede", "Examples:"]),
+            ("nothing", &[], 2, &["No application found", "Usage: stampede", "Examples:"]),
             (
                 "a repository",
                 &[("index.php", "<?php echo 1;"), (".git/HEAD", "ref: refs/heads/main")],

@@ -1,5 +1,6 @@
 //! `compare --at`: latency at a share of the slowest candidate's throughput, after the closed part.
 
+use std::fs;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -107,8 +108,17 @@ fn latency_is_measured_at_a_share_of_the_slowest_candidate() {
 #[test]
 fn limits_on_response_times_are_kept_or_missed_at_the_rate() {
     let machine = machine();
-    let typed = ["--rounds", "3", "--at", "70%", "--slo", "p99<10ms,errors<1%", "--json", "-"];
-    let said = compare(&machine, "nginx-fpm,apache-mod-php", &typed);
+    let file = machine.path("p.yaml");
+    let app = workload("fatal");
+    let plan = format!(
+        "workload: {app}\n\
+         runtimes: [nginx-fpm, apache-mod-php]\n\
+         limits: {{cpus: 0.5, memory: 256Mi}}\n\
+         slo: {{p99: 10ms, errors: 1%}}\n\
+         study: {{rounds: 3, duration: 5s, warm_up: 1s, seed: 7, at: 70%}}\n"
+    );
+    fs::write(&file, plan).unwrap();
+    let said = machine.run(&["compare", &file.display().to_string(), "--no-yard-stick", "--json", "-"]);
     assert_eq!(said.code, 0, "{said:?}");
     let study = said.json();
     let reason = study["recommendation"]["reason"].as_str().unwrap();
