@@ -9,7 +9,7 @@ use crate::flags::{BackendArgs, MetricArgs, StudyArgs};
 #[derive(Debug, clap::Args)]
 #[command(mut_args(in_compare))]
 #[command(after_help = "Examples:\n  \
-        stampede compare .  # your application, in this folder: its framework is detected\n  \
+        stampede compare .  # your application; its framework is detected\n  \
         stampede compare  # the stampede.yaml in this folder, see stampede init\n  \
         stampede compare markdown --runtimes nginx-fpm,go --load closed:64\n  \
         stampede compare markdown --cpus 0.5 --memory 256Mi --json result.json\n  \

@@ -12,7 +12,7 @@ use crate::flags::StoreArgs;
 #[command(mut_args(in_forecast))]
 #[command(after_help = "Examples:\n  \
         stampede compare markdown --runtimes nginx-fpm --load closed:1  # calibrates\n  \
-        stampede compare markdown --runtimes nginx-fpm --load open:poisson:20  # how idle instances are\n  \
+        stampede compare markdown --runtimes nginx-fpm --load open:poisson:20\n  \
         stampede forecast --load open:poisson:200 --concurrency 1,10,80 --cpus 0.5,1\n  \
         stampede forecast latest --load open:10..200/10m --times 100 --policy knative\n  \
         stampede forecast 20260301 --case nginx-fpm --load closed:100 --client-rtt 35ms --cpus 0.167 --memory 256Mi")]

@@ -15,7 +15,7 @@ use crate::flags::{BenchArgs, MetricArgs, StoreArgs};
         stampede gate origin/main HEAD --github --markdown comment.md\n  \
         stampede gate ./before ./after --metric cpu_us_per_request --threshold 3%\n  \
         stampede gate image:my/app:main image:my/app:change\n  \
-        stampede gate study:20260301 study:latest  # two stored studies of the same cases\n\n\
+        stampede gate study:20260301 study:latest  # two stored studies\n\n\
         Exit codes: 0 passed, or undecided without --strict; 1 failed; the others as for compare.")]
 pub(crate) struct GateArgs {
     /// What was before: a folder with a stampede.yaml or an application, a revision of the git repository around the current

@@ -14,7 +14,7 @@ use crate::flags::{MetricArgs, StudyArgs};
         stampede tune nginx-fpm mix --cpus 0.5 --memory 256Mi\n  \
         stampede tune nginx-fpm mix --slo 'p99<100ms,errors<0.1%' --budget 30m --out ./tuned\n  \
         stampede tune nginx-fpm ./my-app --objective memory --slo 'p95<50ms'\n  \
-        stampede tune nginx-fpm mix --resume  # go on with a search that was interrupted\n  \
+        stampede tune nginx-fpm mix --resume  # after an interruption\n  \
         stampede tune php-cli-server rinha --app laravel --steps 10 --cpus 1.5 --memory 3Gi --replicas 2\n    \
         --balancer nginx --share replica=0.33,700Mi --share balancer=0.2,256Mi --metric created_count\n\n\
         Exit code 1: the best settings found miss the SLO.")]

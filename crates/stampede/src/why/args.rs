@@ -13,7 +13,7 @@ use crate::flags::StudyFlag;
         stampede compare mix --runtimes nginx-fpm --set nginx-fpm.pm.max_children=1\n  \
         stampede why  # the slowest case of the study before\n  \
         stampede why nginx-fpm --study 20260301 --max-time 5m\n  \
-        stampede why --from ../my-app      (the application is elsewhere)")]
+        stampede why --from ../my-app  # the application is elsewhere")]
 pub(crate) struct WhyArgs {
     /// The case, by its name in the study [default: its slowest]
     pub(crate) case: Option<String>,
