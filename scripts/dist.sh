@@ -11,6 +11,8 @@ cd "$(dirname "$0")/.."
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 target=${CARGO_TARGET_DIR:-target}
 out=$target/packages
+# To look at files shall not write Git's index, whose time has the program linked again.
+export GIT_OPTIONAL_LOCKS=0
 [ -z "$(git status --porcelain --untracked-files=no)" ] || echo "warning: files differ from the commit: this is no release" >&2
 
 scripts/static.sh "$@"

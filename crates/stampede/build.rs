@@ -35,7 +35,12 @@ fn set(name: &str, value: Option<String>) {
 
 /// What a program prints; dates are in UTC.
 fn said(program: &str, args: &[&str]) -> Option<String> {
-    let output =
-        Command::new(program).args(args).env("TZ", "UTC").output().ok().filter(|output| output.status.success())?;
+    let output = Command::new(program)
+        .args(args)
+        .env("TZ", "UTC")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -33,9 +33,7 @@ fn greet(folder: &Path, host: &dyn Host) -> Outcome {
         }
         Err(mistakes) if folder.join(PROJECT).is_file() => Err(Failure::usage(mistakes)),
         Err(_) => {
-            screen::note(
-                "No application found in this folder (index.php, public/index.php, web/index.php).\n",
-            );
+            screen::note("No application found in this folder (index.php, public/index.php, web/index.php).\n");
             let help = Args::command().max_term_width(100).render_help();
             let coloured = screen::colour_on(&io::stderr());
             screen::write(if coloured { help.ansi().to_string() } else { help.to_string() }.as_bytes());
