@@ -5,14 +5,12 @@ pub(crate) mod args;
 use stampede_conduct::{Failure, Host, scale};
 use stampede_plan::ScalePlan;
 
-use crate::flags::StudyArgs;
 use crate::scale::args::ScaleArgs;
 use crate::{Outcome, screen};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: Box<ScaleArgs>, host: &dyn Host) -> Outcome {
-    let ScaleArgs { flags, resume, backend, output, store, bench } = *args;
-    let study = StudyArgs { resume, output, store, bench };
+    let ScaleArgs { flags, backend, study } = *args;
     let plan = ScalePlan::read(flags, host.size(), &BuiltIn).map_err(Failure::usage);
     let (plan, place) = Failure::both(plan, study.on(host))?;
     plan.warnings.iter().for_each(|warning| screen::warning(warning));

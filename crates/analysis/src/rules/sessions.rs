@@ -117,9 +117,10 @@ pub(super) fn begun(record: &Record<'_>) -> Option<Finding> {
     };
     let visitors = if sessions == answered { "a new visitor" } else { "new visitors" };
     let names = cookies.into_iter().collect::<Vec<_>>().join(", ");
-    let size = file_bytes.map_or_else(String::new, |bytes| {
+    // An empty session takes no block of the disk, only a file.
+    let size = file_bytes.filter(|bytes| *bytes > 0).map_or_else(String::new, |bytes| {
         format!(
-            ", each a file of {:.1} KiB on disk, {:.1} MiB in all",
+            ", each a file of {:.1} KiB on disk, some {:.1} MiB in all",
             bytes as f64 / 1024.0,
             bytes as f64 * sessions as f64 / f64::from(1 << 20)
         )
@@ -129,7 +130,7 @@ pub(super) fn begun(record: &Record<'_>) -> Option<Finding> {
     Some(finding(
         "new-sessions",
         Severity::Warning,
-        format!("{who} {visitors}: {sessions} sessions were written in the windows (cookie {names}){size}."),
+        format!("{who} {visitors}: about {sessions} sessions began in the windows (cookie {names}){size}."),
         evidence,
         "Visitors who come back keep their session: add cookies: true to the plan, or --cookies, and each connection is \
          one visitor. Leave it if your pages are mostly seen by newcomers, or do not start a session for them.",
@@ -160,10 +161,11 @@ mod tests {
         };
         assert_eq!(of(false, None), None);
         // Three trials of 5 s at 1000 a second.
-        let text = "Every request is a new visitor: 15000 sessions were written in the windows (cookie PHPSESSID)";
+        let text = "Every request is a new visitor: about 15000 sessions began in the windows (cookie PHPSESSID)";
         assert_eq!(of(true, None).unwrap().text, format!("{text}."));
+        assert_eq!(of(true, Some(0)).unwrap().text, format!("{text}."));
         let with_size = of(true, Some(4096)).unwrap();
-        assert_eq!(with_size.text, format!("{text}, each a file of 4.0 KiB on disk, 58.6 MiB in all."));
+        assert_eq!(with_size.text, format!("{text}, each a file of 4.0 KiB on disk, some 58.6 MiB in all."));
         assert_eq!(with_size.evidence["sessions"], 15_000.0);
     }
 

@@ -3,7 +3,7 @@
 use clap::Arg;
 use stampede_plan::ScaleFlags;
 
-use crate::flags::{BackendArgs, BenchArgs, OutputArgs, ResumeArgs, StoreArgs};
+use crate::flags::{BackendArgs, StudyArgs};
 
 /// Which runtime, behind which autoscaler, under what load.
 #[derive(Debug, clap::Args)]
@@ -19,15 +19,9 @@ pub(crate) struct ScaleArgs {
     #[command(flatten)]
     pub(crate) flags: ScaleFlags,
     #[command(flatten)]
-    pub(crate) resume: ResumeArgs,
-    #[command(flatten)]
     pub(crate) backend: BackendArgs,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    #[command(flatten)]
-    pub(crate) bench: BenchArgs,
+    pub(crate) study: StudyArgs,
 }
 
 fn in_scale(arg: Arg) -> Arg {

@@ -173,7 +173,7 @@ fn every_request_is_a_new_visitor_unless_cookies_are_kept() {
     let (_, text) = found.iter().find(|(id, _)| id == "new-sessions").unwrap_or_else(|| panic!("{found:?}"));
     let sessions = cases[0]["trials"][0]["requests"]["ok"].as_u64().unwrap();
     let told =
-        format!("Every request is a new visitor: {sessions} sessions were written in the windows (cookie PHPSESSID)");
+        format!("Every request is a new visitor: about {sessions} sessions began in the windows (cookie PHPSESSID)");
     assert!(text.starts_with(&told), "{text}");
     assert!(text.contains("each a file of 4.0 KiB on disk"), "{text}");
     let (said, cases) = compare(&stage, COUNTS_VISITS, "nginx-fpm", &["--cookies"]);
