@@ -34,7 +34,7 @@ help:
 	@echo "             where it was left), into docs/bench-turns.md"
 	@echo "make bench-blocks"
 	@echo "             what verdicts in turns are worth where the truth is known (some hours, continues where it was"
-	@echo "             left; BENCH='--time 40m' bounds it), into docs/bench-blocks.md"
+	@echo "             left; BENCH='--time 2400s' bounds it), into docs/bench-blocks.md"
 	@echo "make bench-forecast"
 	@echo "             how fast the forecast simulates, into docs/bench-forecast.md"
 	@echo "make bench-forecast-real"

@@ -14,7 +14,7 @@ use std::time::Instant;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use stampede_core::{Endpoint, Load, Protocol};
-use stampede_priority::{Precedence, ThreadRole};
+use stampede_priority::{Hurry, Precedence, ThreadRole};
 use stampede_scenario::{Scenario, in_turn};
 use thiserror::Error;
 
@@ -220,6 +220,8 @@ fn launch(
     let (ready, all_ready) = mpsc::channel();
     let mut first_connection = 0;
     let precedence = Precedence::here();
+    // Others begin at that instant too, and may share a processor with these.
+    let hurries = begins.is_some() && turns.is_empty();
     for (number, cpu) in (0..threads).zip(cpus) {
         let call = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map(Arc::new)
@@ -276,6 +278,8 @@ fn launch(
                     // Closed with the last thread, even when that panics.
                     let _ends = ends;
                     precedence.adopt(ThreadRole::Load);
+                    let hurry = hurries.then(|| Hurry::begin(ThreadRole::Load)).flatten();
+                    let assign = move |timelines| (assign(timelines), hurry);
                     match backend {
                         Backend::Epoll => run_pinned::<Epoll>(cpu, connections, &of_io, &call, assign, &ready, &start),
                         Backend::IoUring => {
@@ -324,7 +328,7 @@ fn run_pinned<I: Io>(
     connections: usize,
     exchanges: &Arc<[PreparedExchange]>,
     call: &OwnedFd,
-    assign: impl FnOnce(Arc<[Timeline]>) -> Assignment,
+    assign: impl FnOnce(Arc<[Timeline]>) -> (Assignment, Option<Hurry>),
     ready: &Sender<Result<(), StartError>>,
     start: &Receiver<Arc<[Timeline]>>,
 ) -> Option<Recorder> {
@@ -339,7 +343,8 @@ fn run_pinned<I: Io>(
     // Nobody waits for this any more when another thread has failed.
     let _ = ready.send(told);
     let timelines = start.recv().ok()?;
-    io.map(|io| worker::run(assign(timelines), io))
+    let (assignment, hurry) = assign(timelines);
+    io.map(|io| worker::run(assignment, io, hurry))
 }
 
 fn pin(cpu: u32) -> Result<(), StartError> {

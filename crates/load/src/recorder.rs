@@ -118,6 +118,11 @@ impl Recorder {
         }
     }
 
+    /// Whether a request went out, or its connection was asked for.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun_late.is_some()
+    }
+
     /// A request that was begun went out, or its connection was asked for, this long after it could have been.
     pub(crate) fn late(&mut self, step: usize, phase: Phase, lateness: Duration) {
         self.begun_late.get_or_insert(self.missed + lateness);

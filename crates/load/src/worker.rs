@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::Protocol;
+use stampede_priority::Hurry;
 
 use crate::authored::Authored;
 use crate::connection::{Connection, Stage};
@@ -26,6 +27,9 @@ use crate::user::User;
 
 /// Requests of an open load that are begun before events are looked at again.
 const BATCH: usize = 64;
+
+/// A load that has sent nothing so long after its start has no start to be on time for.
+const LONGEST_HURRY: Duration = Duration::from_secs(1);
 
 /// What a thread is given to begin with.
 pub(crate) struct Assignment {
@@ -52,8 +56,8 @@ pub(crate) struct Assignment {
     pub(crate) redirects: Option<Box<Redirects>>,
 }
 
-/// Drives the load until it is over, and returns what was seen.
-pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
+/// Drives the load until it is over, and returns what was seen. The hurry ends with the first request.
+pub(crate) fn run<I: Io>(assignment: Assignment, io: I, mut hurry: Option<Hurry>) -> Recorder {
     let Assignment {
         exchanges,
         targets: source,
@@ -199,6 +203,9 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
             if let Some(user) = users.get_mut(token) {
                 user.departs(&mut driver.recorder, now);
             }
+        }
+        if hurry.is_some() && (driver.recorder.has_begun() || now >= timeline.starts_at + LONGEST_HURRY) {
+            hurry = None;
         }
         let (patience, spins) = driver.patience(now);
         // The kernel gives no error for a valid descriptor and buffer (epoll_wait(2)).

@@ -6,6 +6,7 @@
 //! weight of their control group.
 
 use std::io;
+use std::marker::PhantomData;
 
 /// What a thread that goes first does. The first of them goes before the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,12 +68,40 @@ pub fn go_first() -> io::Result<()> {
     set(ThreadRole::Conduct)
 }
 
+/// Has the calling thread go first until this is dropped, for a moment that must not be missed: a start that others share.
+#[derive(Debug)]
+pub struct Hurry {
+    /// It is the calling thread that is as usual again.
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+impl Hurry {
+    /// `None` where the thread goes first already, or may not.
+    pub fn begin(role: ThreadRole) -> Option<Self> {
+        if Precedence::here().goes_first() {
+            return None;
+        }
+        set(role).ok().map(|()| Self { _of_this_thread: PhantomData })
+    }
+}
+
+impl Drop for Hurry {
+    fn drop(&mut self) {
+        // Who goes first may always share its time again (sched(7)).
+        let _ = schedule(libc::SCHED_OTHER, 0);
+    }
+}
+
 fn set(role: ThreadRole) -> io::Result<()> {
+    schedule(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, role.priority())
+}
+
+fn schedule(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     // SAFETY: all zeros are a valid sched_param, whose fields are numbers.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = role.priority();
+    parameters.sched_priority = priority;
     // SAFETY: 0 stands for the calling thread; the parameters live until the call returns.
-    let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
+    let set = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -103,6 +132,20 @@ mod tests {
                 Precedence::here()
             });
             assert_eq!(adopted, first);
+        });
+    }
+
+    #[test]
+    fn a_hurry_ends() {
+        in_a_thread(|| {
+            let Some(hurry) = Hurry::begin(ThreadRole::Load) else {
+                let _ = writeln!(io::stderr(), "SKIP hurry: needs the right to go first");
+                return;
+            };
+            assert_eq!(Precedence::here(), Precedence(true));
+            assert!(Hurry::begin(ThreadRole::Load).is_none());
+            drop(hurry);
+            assert_eq!(Precedence::here(), Precedence(false));
         });
     }
 
