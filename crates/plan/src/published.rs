@@ -29,6 +29,7 @@ use crate::quantity::read_seed;
 use crate::rounds::MOST_ROUNDS;
 use crate::scale::{PlannedService, ServiceAsked, read_service};
 use crate::service::by_request;
+use crate::subject::BUILT_IN;
 use crate::suggestion::suggest;
 
 /// How long a row may take to its first answer: a framework that warms its cache up on a sixth of a CPU takes a while.
@@ -374,7 +375,7 @@ impl Reader<'_> {
 
     fn workload(&self, name: &str) -> String {
         let beside = self.workloads.as_ref().map(|folder| folder.join(name)).filter(|folder| folder.is_dir());
-        beside.map_or_else(|| name.to_owned(), |folder| folder.display().to_string())
+        beside.map_or_else(|| format!("{BUILT_IN}{name}"), |folder| folder.display().to_string())
     }
 
     fn load(&self, text: &str) -> Result<String, Mistakes> {

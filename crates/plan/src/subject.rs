@@ -14,6 +14,9 @@ use crate::plan_file::{PLAN_FILE, PlanFile, PlanSections};
 use crate::suggestion::suggest_or;
 use crate::workload::{self, WORKLOAD_FILE};
 
+/// Before the name of a workload, where a folder has that name too.
+pub(crate) const BUILT_IN: &str = "workload:";
+
 /// What is compared on, and the plan file that says more, where there is one.
 #[derive(Debug)]
 pub(crate) struct Subject {
@@ -22,8 +25,9 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Finds what was meant. A name is that of a built-in workload or else a path, and a folder's plan comes before its
-    /// workload, and that before what else it may hold. Images need nothing else to be compared on.
+    /// Finds what was meant. A name is that of a built-in workload or a path; one that is both is a mistake, where the folder holds
+    /// something to serve. A folder's plan comes before its workload, and that before what else it may hold. Images need nothing else
+    /// to be compared on.
     pub(crate) fn read(flags: &SubjectFlag, images: &ImageFlags, catalogue: &dyn Catalogue) -> Self {
         let SubjectFlag { subject, index } = flags;
         let typed = match subject.as_deref() {
@@ -41,10 +45,19 @@ impl Subject {
                 ));
             }
         };
+        if let Some(name) = typed.strip_prefix(BUILT_IN) {
+            return Self::of_workload(name, index, catalogue);
+        }
         let path = Path::new(typed);
         let is_built_in = catalogue.workloads().iter().any(|name| name == typed);
         let plan = path.join(PLAN_FILE);
         match path {
+            _ if is_built_in
+                && (plan.is_file() || path.join(WORKLOAD_FILE).is_file() || in_folder(path, None).is_ok()) =>
+            {
+                let fix = format!("write ./{typed} for the folder, or {BUILT_IN}{typed}");
+                Self::mistaken(Mistakes::one(typed, "is a built-in workload, and a folder here", fix))
+            }
             _ if is_built_in => Self::of_workload(typed, index, catalogue),
             path if path.is_file() => Self::of_file(path, index, catalogue),
             _ if plan.is_file() => Self::of_file(&plan, index, catalogue),
@@ -126,5 +139,53 @@ pub(crate) fn read_workload(
     }
     let any = || format!("use {} or a folder", known.join(", "));
     let fix = suggest_or(typed, known.iter().map(String::as_str), any);
-    Err(Mistakes::one(place, "is not known", fix))
+    Err(Mistakes::one(place, "is neither a folder nor a built-in workload", fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use stampede_core::Runtime;
+
+    use super::*;
+
+    /// Has a workload of this name, and none of its files.
+    struct One(String);
+
+    impl Catalogue for One {
+        fn runtimes(&self) -> &[&'static dyn Runtime] {
+            &[]
+        }
+
+        fn workloads(&self) -> Vec<String> {
+            vec![self.0.clone()]
+        }
+
+        fn workload_folder(&self, _name: &str) -> Result<PathBuf, String> {
+            Err("nowhere".to_owned())
+        }
+
+        fn generated(&self, _workload: &Path, _command: &[String]) -> Result<PathBuf, String> {
+            Err("nowhere".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_workload_and_an_application_of_one_name_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().display().to_string();
+        let mistakes = |typed: &str| {
+            let flags = SubjectFlag { subject: Some(typed.to_owned()), ..SubjectFlag::default() };
+            let subject = Subject::read(&flags, &ImageFlags::default(), &One(name.clone()));
+            subject.served.unwrap_err().to_string()
+        };
+        // A folder without anything to serve is not meant.
+        assert!(mistakes(&name).contains("cannot be unpacked: nowhere"));
+        fs::write(folder.path().join("index.php"), "<?php echo 1;").unwrap();
+        let told = mistakes(&name);
+        assert!(told.contains("is a built-in workload, and a folder here; write ./"), "{told}");
+        assert!(mistakes(&format!("workload:{name}")).contains("cannot be unpacked: nowhere"));
+    }
 }

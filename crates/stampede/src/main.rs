@@ -44,6 +44,7 @@ mod size;
 mod study_file;
 mod study_place;
 mod tune;
+mod usage_error;
 mod version;
 mod welcome;
 mod why;
@@ -65,7 +66,7 @@ use crate::host::ThisMachine;
 
 fn main() -> ExitCode {
     name_service::keep_to_files_and_dns();
-    match Args::parse() {
+    match Args::try_parse().unwrap_or_else(|error| usage_error::end(&error)) {
         Args { command: Some(Asked::Warden), .. } => stampede_platforms::warden::run(),
         Args { command: Some(Asked::Agent { lock, first }), .. } => agent::serve(lock.as_deref(), first),
         Args { command: Some(Asked::Guardian { task }), .. } => guardian::run(task),

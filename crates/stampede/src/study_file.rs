@@ -29,6 +29,10 @@ pub(crate) fn export(args: &ExportStudyArgs) -> Outcome {
 
 pub(crate) fn import(args: &ImportStudyArgs) -> Outcome {
     let ImportStudyArgs { file, store } = args;
+    if !is_stdout(file) && !file.exists() {
+        let message = format!("there is no file {}; `stampede export-study` writes one", file.display());
+        return Err(Failure { exit: Exit::Usage, message });
+    }
     let stored = if file == Path::new("-") {
         read_study_file(io::stdin().lock())
     } else {

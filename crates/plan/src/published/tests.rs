@@ -111,7 +111,7 @@ fn an_experiment_is_read_whole_and_rows_that_cannot_be_served_keep_their_place()
     assert_eq!(plan.publication.claims.len(), 3);
     for row in &plan.tables[0].rows {
         let problem = row.plan.as_ref().unwrap_err().to_string();
-        assert!(problem.contains("workload hello is not known"), "{problem}");
+        assert!(problem.contains("workload hello is neither"), "{problem}");
     }
     let full = read(GOOD, |flags| flags.full = true).unwrap();
     assert_eq!(full.scale, 1.0);

@@ -6,6 +6,9 @@ use crate::flags::StoreArgs;
 
 /// What to list.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede list runtimes\n  \
+        stampede list studies")]
 pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum)]
