@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use stampede_core::{CaseId, Fut, Outcome, Rounds, Severity, Study, StudyKind, Trial, YardStickReading, printable};
+use stampede_core::{
+    CaseId, Fut, Load, Outcome, Rounds, Severity, Study, StudyKind, Trial, YardStickReading, printable,
+};
 use stampede_harness::{Event, Phase, Sink, SinkError, Stop};
 use stampede_report::live::{LiveView, Moment, frame};
 use stampede_report::terminal::paragraph;
@@ -34,6 +36,10 @@ pub struct StudyProgress<'a, S: Screen> {
     rounds: Rounds,
     cases: u32,
     kind: StudyKind,
+    /// Whether the first round's figures are told once it is complete.
+    sums_up: bool,
+    /// The trials of the first round that have ended: responses per second of those that count.
+    first_round: Vec<(CaseId, Option<f64>)>,
     /// What each trial loads for: warm-up and window.
     each: Duration,
     started: Instant,
@@ -77,6 +83,8 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
             rounds: Rounds::Fixed(0),
             cases: 0,
             kind: StudyKind::Compare,
+            sums_up: false,
+            first_round: Vec::new(),
             each: Duration::ZERO,
             started: Instant::now(),
             aside: None,
@@ -124,6 +132,12 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
                 self.rounds = study.rounds;
                 self.cases = study.cases.len() as u32;
                 self.kind = study.kind;
+                // Of an open load all cases have the same rate.
+                self.sums_up = self.style == ProgressStyle::Live
+                    && study.kind == StudyKind::Compare
+                    && study.rounds != Rounds::Fixed(1)
+                    && study.cases.len() > 1
+                    && study.cases.iter().all(|case| matches!(case.load, Load::Closed { .. }));
                 self.each = study.warm_up + study.duration;
                 self.started = Instant::now();
                 self.earlier += self.pilots.take().map(|began| began.elapsed()).unwrap_or_default();
@@ -170,6 +184,7 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
             Event::TrialEnded(trial) => {
                 self.ended = Some((self.number, self.started.elapsed()));
                 self.tell_line(&self.line_of(trial));
+                self.sum_up(trial);
                 return;
             }
         }
@@ -210,11 +225,20 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
             Outcome::Invalid(reason) => format!("  invalid: {}", first_line(reason)),
             Outcome::Failed(reason) => return format!("{}  failed: {}", self.place(), first_line(reason)),
         };
-        let rate = trial
-            .measurement
-            .as_ref()
-            .map_or(0.0, |measured| measured.requests.ok as f64 / measured.window.as_secs_f64().max(f64::MIN_POSITIVE));
+        let rate = rate(trial);
         format!("{} {rate:>9.0} req/s{what}", self.place())
+    }
+
+    /// Tells the figures of the first round once it is complete: they are the first that can be read side by side.
+    fn sum_up(&mut self, trial: &Trial) {
+        if !self.sums_up || self.block != 1 {
+            return;
+        }
+        let counts = matches!(trial.outcome, Outcome::Measured);
+        self.first_round.push((trial.case.clone(), counts.then(|| rate(trial))));
+        if self.first_round.len() as u32 == self.cases {
+            table(&self.first_round).iter().for_each(|line| self.tell_line(line));
+        }
     }
 
     fn draw(&self) {
@@ -292,6 +316,25 @@ impl<S: Screen> stampede_conduct::Progress for StudyProgress<'_, S> {
     }
 }
 
+/// Responses per second.
+fn rate(trial: &Trial) -> f64 {
+    let of = |window: Duration, ok: u64| ok as f64 / window.as_secs_f64().max(f64::MIN_POSITIVE);
+    trial.measurement.as_ref().map_or(0.0, |measured| of(measured.window, measured.requests.ok))
+}
+
+/// The first round's cases with what they did a second, best first, and as a share of the best.
+fn table(round: &[(CaseId, Option<f64>)]) -> Vec<String> {
+    let mut rows: Vec<(String, f64)> =
+        round.iter().filter_map(|(case, rate)| Some((printable(case.as_str()), (*rate)?))).collect();
+    rows.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let Some((_, best)) = rows.first().filter(|(_, best)| rows.len() > 1 && *best > 0.0) else { return Vec::new() };
+    let width = rows.iter().map(|(case, _)| case.chars().count()).max().unwrap_or(0);
+    let row =
+        |(case, rate): &(String, f64)| format!("  {case:<width$}  {rate:>9.0} req/s  {:>4.0} %", 100.0 * rate / best);
+    let title = "Round 1 is complete; how sure its differences are, further rounds tell:".to_owned();
+    [title].into_iter().chain(rows.iter().map(row)).collect()
+}
+
 /// The log that may follow comes with the report.
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
@@ -319,6 +362,22 @@ mod tests {
         fn warned(&self, line: &str) -> String {
             line.to_owned()
         }
+    }
+
+    #[test]
+    fn the_first_round_is_a_table_of_what_counts() {
+        let round = |rows: &[(&str, Option<f64>)]| -> Vec<_> {
+            rows.iter().map(|(case, rate)| (CaseId::new(*case), *rate)).collect()
+        };
+        let told = table(&round(&[("caddy-fpm", Some(2459.4)), ("apache", None), ("php-cli-server", Some(9219.0))]));
+        let wanted = [
+            "Round 1 is complete; how sure its differences are, further rounds tell:",
+            "  php-cli-server       9219 req/s   100 %",
+            "  caddy-fpm            2459 req/s    27 %",
+        ];
+        assert_eq!(told, wanted);
+        assert!(table(&round(&[("a", Some(1.0)), ("b", None)])).is_empty());
+        assert!(table(&round(&[("a", Some(0.0)), ("b", Some(0.0))])).is_empty());
     }
 
     #[test]
