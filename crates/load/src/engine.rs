@@ -14,7 +14,7 @@ use std::time::Instant;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use stampede_core::{Endpoint, Load, Protocol};
-use stampede_priority::{Hurry, Precedence, ThreadRole};
+use stampede_priority::{Precedence, ThreadRole};
 use stampede_scenario::{Scenario, in_turn};
 use thiserror::Error;
 
@@ -256,6 +256,7 @@ fn launch(
             crowds,
             recorder,
             timelines,
+            hurries,
             timeout,
             protocol,
             keep_alive,
@@ -278,8 +279,6 @@ fn launch(
                     // Closed with the last thread, even when that panics.
                     let _ends = ends;
                     precedence.adopt(ThreadRole::Load);
-                    let hurry = hurries.then(|| Hurry::begin(ThreadRole::Load)).flatten();
-                    let assign = move |timelines| (assign(timelines), hurry);
                     match backend {
                         Backend::Epoll => run_pinned::<Epoll>(cpu, connections, &of_io, &call, assign, &ready, &start),
                         Backend::IoUring => {
@@ -328,7 +327,7 @@ fn run_pinned<I: Io>(
     connections: usize,
     exchanges: &Arc<[PreparedExchange]>,
     call: &OwnedFd,
-    assign: impl FnOnce(Arc<[Timeline]>) -> (Assignment, Option<Hurry>),
+    assign: impl FnOnce(Arc<[Timeline]>) -> Assignment,
     ready: &Sender<Result<(), StartError>>,
     start: &Receiver<Arc<[Timeline]>>,
 ) -> Option<Recorder> {
@@ -343,8 +342,7 @@ fn run_pinned<I: Io>(
     // Nobody waits for this any more when another thread has failed.
     let _ = ready.send(told);
     let timelines = start.recv().ok()?;
-    let (assignment, hurry) = assign(timelines);
-    io.map(|io| worker::run(assignment, io, hurry))
+    io.map(|io| worker::run(assign(timelines), io))
 }
 
 fn pin(cpu: u32) -> Result<(), StartError> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::Protocol;
-use stampede_priority::Hurry;
+use stampede_priority::{Hurry, ThreadRole};
 
 use crate::authored::Authored;
 use crate::connection::{Connection, Stage};
@@ -42,6 +42,8 @@ pub(crate) struct Assignment {
     pub(crate) recorder: Recorder,
     /// Of each turn; one for a load that does not rest.
     pub(crate) timelines: Arc<[Timeline]>,
+    /// Whether the thread goes first until its first request is sent.
+    pub(crate) hurries: bool,
     pub(crate) timeout: Option<Duration>,
     pub(crate) protocol: Protocol,
     pub(crate) keep_alive: bool,
@@ -56,8 +58,8 @@ pub(crate) struct Assignment {
     pub(crate) redirects: Option<Box<Redirects>>,
 }
 
-/// Drives the load until it is over, and returns what was seen. The hurry ends with the first request.
-pub(crate) fn run<I: Io>(assignment: Assignment, io: I, mut hurry: Option<Hurry>) -> Recorder {
+/// Drives the load until it is over, and returns what was seen.
+pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     let Assignment {
         exchanges,
         targets: source,
@@ -66,6 +68,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I, mut hurry: Option<Hurry>
         crowds: shares,
         recorder,
         timelines,
+        hurries,
         timeout,
         protocol,
         keep_alive,
@@ -76,6 +79,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I, mut hurry: Option<Hurry>
         redirects,
     } = assignment;
     let start = Instant::now();
+    let mut hurry = hurries.then(|| Hurry::begin(ThreadRole::Load)).flatten();
     let mut later = timelines.iter();
     let Some(&timeline) = later.next() else { return recorder };
     let (is_http2, sharers) = match protocol {

@@ -53,7 +53,9 @@ impl Subject {
         let plan = path.join(PLAN_FILE);
         match path {
             _ if is_built_in
-                && (plan.is_file() || path.join(WORKLOAD_FILE).is_file() || in_folder(path, None).is_ok()) =>
+                && (plan.is_file()
+                    || path.join(WORKLOAD_FILE).is_file()
+                    || in_folder(path, index.index.as_deref()).is_ok()) =>
             {
                 let fix = format!("write ./{typed} for the folder, or {BUILT_IN}{typed}");
                 Self::mistaken(Mistakes::one(typed, "is a built-in workload, and a folder here", fix))

@@ -37,9 +37,7 @@ pub struct Precedence(bool);
 impl Precedence {
     /// That of the calling thread.
     pub fn here() -> Self {
-        // SAFETY: 0 stands for the calling thread; nothing is written.
-        let policy = unsafe { libc::sched_getscheduler(0) };
-        Self(policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_RR)
+        Self(policy() & !libc::SCHED_RESET_ON_FORK == libc::SCHED_RR)
     }
 
     /// Whether it goes first.
@@ -68,28 +66,40 @@ pub fn go_first() -> io::Result<()> {
     set(ThreadRole::Conduct)
 }
 
-/// Has the calling thread go first until this is dropped, for a moment that must not be missed: a start that others share.
+/// Has the calling thread go first until this is dropped, for a moment that must not be missed: a start that others share. It is as
+/// before then.
 #[derive(Debug)]
 pub struct Hurry {
-    /// It is the calling thread that is as usual again.
+    /// Its policy before, with the flags of that.
+    before: libc::c_int,
+    /// It is the calling thread that is as before again.
     _of_this_thread: PhantomData<*const ()>,
 }
 
 impl Hurry {
-    /// `None` where the thread goes first already, or may not.
+    /// `None` where the thread has a real-time policy already, whoever gave it that, or may not have one.
     pub fn begin(role: ThreadRole) -> Option<Self> {
-        if Precedence::here().goes_first() {
-            return None;
+        let before = policy();
+        match before & !libc::SCHED_RESET_ON_FORK {
+            libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE => {
+                set(role).ok().map(|()| Self { before, _of_this_thread: PhantomData })
+            }
+            _ => None,
         }
-        set(role).ok().map(|()| Self { _of_this_thread: PhantomData })
     }
 }
 
 impl Drop for Hurry {
     fn drop(&mut self) {
         // Who goes first may always share its time again (sched(7)).
-        let _ = schedule(libc::SCHED_OTHER, 0);
+        let _ = schedule(self.before, 0);
     }
+}
+
+/// The calling thread's policy, with its flags.
+fn policy() -> libc::c_int {
+    // SAFETY: 0 stands for the calling thread; nothing is written.
+    unsafe { libc::sched_getscheduler(0) }
 }
 
 fn set(role: ThreadRole) -> io::Result<()> {
@@ -146,6 +156,11 @@ mod tests {
             assert!(Hurry::begin(ThreadRole::Load).is_none());
             drop(hurry);
             assert_eq!(Precedence::here(), Precedence(false));
+            schedule(libc::SCHED_BATCH, 0).unwrap();
+            drop(Hurry::begin(ThreadRole::Load).unwrap());
+            assert_eq!(policy(), libc::SCHED_BATCH, "it is as before");
+            schedule(libc::SCHED_FIFO, 40).unwrap();
+            assert!(Hurry::begin(ThreadRole::Load).is_none(), "who is before all others stays so");
         });
     }
 

@@ -29,17 +29,19 @@ pub(crate) fn export(args: &ExportStudyArgs) -> Outcome {
 
 pub(crate) fn import(args: &ImportStudyArgs) -> Outcome {
     let ImportStudyArgs { file, store } = args;
-    if !is_stdout(file) && !file.exists() {
-        let message = format!("there is no file {}; `stampede export-study` writes one", file.display());
-        return Err(Failure { exit: Exit::Usage, message });
-    }
     let stored = if file == Path::new("-") {
         read_study_file(io::stdin().lock())
     } else {
         File::open(file).map_err(StudyFileError::Read).and_then(read_study_file)
     };
     let named = |failure: Failure| Failure { message: format!("{}: {}", file.display(), failure.message), ..failure };
-    let stored = stored.map_err(Failure::usage).map_err(named)?;
+    let stored = stored.map_err(|error| match error {
+        StudyFileError::Read(cause) if cause.kind() == io::ErrorKind::NotFound => Failure {
+            exit: Exit::Usage,
+            message: format!("there is no file {}; `stampede export-study` writes one", file.display()),
+        },
+        error => named(Failure::usage(error)),
+    })?;
     let mut store = Store::open(&store.file()?).map_err(Failure::missing)?;
     let imported = store.import(&stored, Timestamp::now()).map_err(|error| match error {
         StoreError::Different(_) => Failure::usage(error),

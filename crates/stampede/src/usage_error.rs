@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::net::{AddrParseError, IpAddr};
-use std::num::{ParseFloatError, ParseIntError};
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
@@ -28,7 +28,7 @@ fn told(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> Option<St
         ErrorKind::ValueValidation => {
             let ContextValue::String(arg) = error.get(ContextKind::InvalidArg)? else { return None };
             let ContextValue::String(value) = error.get(ContextKind::InvalidValue)? else { return None };
-            let fix = fix(error.source()?, value)?;
+            let fix = fix(error.source()?, arg, value)?;
             Some(format!("{} {value} {fix}", arg.split(' ').next()?))
         }
         _ => None,
@@ -67,12 +67,17 @@ fn first_example(command: &Command) -> Option<String> {
 }
 
 /// What a value should have been, by why it is none.
-fn fix(cause: &(dyn std::error::Error + 'static), value: &str) -> Option<String> {
-    if cause.is::<ParseIntError>() {
-        return Some("is not a whole number; write one as 10".to_owned());
+fn fix(cause: &(dyn std::error::Error + 'static), arg: &str, value: &str) -> Option<String> {
+    if let Some(problem) = cause.downcast_ref::<ParseIntError>() {
+        // One that is too large is a number all the same.
+        let is_none = matches!(problem.kind(), IntErrorKind::Empty | IntErrorKind::InvalidDigit);
+        return is_none.then(|| "is not a whole number of 0 or more; write one as 10".to_owned());
     }
     if cause.is::<ParseFloatError>() {
         return Some("is not a number; write one as 0.5".to_owned());
+    }
+    if cause.is::<AddrParseError>() && !arg.contains(":PORT") {
+        return Some("is not an IP address; write one as 127.0.0.1".to_owned());
     }
     if cause.is::<AddrParseError>() {
         let example = match value.parse() {
@@ -122,7 +127,8 @@ mod tests {
     #[test]
     fn a_wrong_value_comes_with_a_right_one() {
         let cases = [
-            ("stampede init --crawl x", "--crawl x is not a whole number; write one as 10"),
+            ("stampede init --crawl x", "--crawl x is not a whole number of 0 or more; write one as 10"),
+            ("stampede load http://127.0.0.1/ --source lo", "--source lo is not an IP address; write one as 127.0.0.1"),
             (
                 "stampede serve --listen 0.0.0.0",
                 "--listen 0.0.0.0 is not an IP address with a port; write 0.0.0.0:8600",
@@ -141,7 +147,13 @@ mod tests {
 
     #[test]
     fn what_clap_says_well_is_left_to_it() {
-        for line in ["stampede --help", "stampede comparr", "stampede list runtime", "stampede compare --zzz"] {
+        for line in [
+            "stampede --help",
+            "stampede comparr",
+            "stampede list runtime",
+            "stampede compare --zzz",
+            "stampede init --crawl 99999999999999999999",
+        ] {
             assert_eq!(answer(line), None, "{line}");
         }
     }
