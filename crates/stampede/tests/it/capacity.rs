@@ -7,8 +7,8 @@ use crate::stage::{Stage, have};
 /// Runs it on a small nginx and PHP-FPM.
 const NGINX: [&str; 9] = ["capacity", "nginx-fpm", "markdown", "--cpus", "0.5", "--memory", "256Mi", "--seed", "1"];
 
-/// Some 600 answers in each window: enough for a 90th percentile.
-const SHORT: [&str; 4] = ["--duration", "1500ms", "--warm-up", "500ms"];
+/// Hundreds of answers in each window: enough for a 90th percentile.
+const SHORT: [&str; 4] = ["--duration", "1s", "--warm-up", "300ms"];
 
 #[test]
 fn a_rate_is_found_stored_and_shown_again() {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::Command;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -305,42 +306,45 @@ fn layers_read_and_change_rows_of_each_database() {
     ] {
         let mut layers = layers.to_vec();
         for run in 1.. {
-            layers = held_up(&stage, service, &layers);
+            layers = unanswered(&stage, service, &layers, WINDOW * run as u32);
             if layers.is_empty() {
                 break;
             }
-            assert!(run < MOST_RUNS, "{service}: {layers:?} were held up in each of {run} runs");
-            let _ = writeln!(std::io::stderr(), "AGAIN after run {run}, in which {layers:?} were held up");
+            assert!(run < MOST_RUNS, "{service}: {layers:?} did not answer both requests in any of {run} windows");
+            let _ =
+                writeln!(std::io::stderr(), "AGAIN after run {run}, in which {layers:?} did not answer both requests");
         }
     }
 }
 
-/// Measures an application of each layer: all of its answers are right. Those that the machine held up until their window was over
-/// are left.
-fn held_up<'a>(stage: &Stage, service: &str, layers: &[&'a str]) -> Vec<&'a str> {
+/// Long enough for both requests, some ten times each, on a machine that is free.
+const WINDOW: Duration = Duration::from_millis(500);
+
+/// Measures an application of each layer: all of its answers are right. Those that did not answer both requests in the window are
+/// left: beside other tests a window this short may end before the slower one of a layer is answered.
+fn unanswered<'a>(stage: &Stage, service: &str, layers: &[&'a str], window: Duration) -> Vec<&'a str> {
     let apps = layers.join(",");
     let flags = ["--services", service, "--exchanges", "random,update", "--cpus", "1", "--memory", "1Gi"];
     let more = ["--app", &apps, "--runtimes", "nginx-fpm,go"];
-    let study = ["--duration", "500ms", "--warm-up", "100ms", "--rounds", "1", "--no-yard-stick", "--json", "-"];
-    let said = stage.run_once(&[&["compare", "random-row"][..], &flags, &more, &study].concat());
+    let window = format!("{}ms", window.as_millis());
+    let study = ["--load", "open:40", "--duration", &window, "--warm-up", "100ms", "--rounds", "1"];
+    let report = ["--no-yard-stick", "--json", "-"];
+    let said = stage.run_once(&[&["compare", "random-row"][..], &flags, &more, &study, &report].concat());
     stage.assert_nothing_left();
     // A window this short is invalid where this program is held up, and its answers are right all the same.
     assert!(matches!(said.code, Some(0 | 4)), "{service}: {}", said.stderr);
     let study: Value = serde_json::from_str(&said.stdout).unwrap();
     let cases = study["cases"].as_array().unwrap();
     assert_eq!(cases.len(), layers.len());
-    let is_held_up = |case: &Value| {
+    let is_unanswered = |case: &Value| {
         let trial = &case["trials"][0];
         let steps = trial["steps"].as_array().unwrap();
         assert_eq!(steps.len(), 2, "{service}: {trial}");
         let counts = |name: &str| steps.iter().map(|step| step["requests"][name].as_u64().unwrap()).collect::<Vec<_>>();
         assert_eq!(counts("failed"), [0, 0], "{service}: {trial}");
-        let is_empty = counts("ok").contains(&0);
-        let reason = trial["reason"].as_str().unwrap_or_default();
-        assert!(!is_empty || reason.contains("held up"), "{service}: {trial}");
-        is_empty
+        counts("ok").contains(&0)
     };
     let left: Vec<&str> =
-        cases.iter().filter(|case| is_held_up(case)).map(|case| case["app"].as_str().unwrap()).collect();
+        cases.iter().filter(|case| is_unanswered(case)).map(|case| case["app"].as_str().unwrap()).collect();
     layers.iter().copied().filter(|layer| left.contains(layer)).collect()
 }

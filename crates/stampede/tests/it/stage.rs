@@ -1,11 +1,12 @@
 //! A place of its own for each test: home, store and run folders, and a look at what was left in them.
 
-use std::cell::RefCell;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io;
@@ -30,6 +31,22 @@ static MEASURING: Mutex<()> = Mutex::new(());
 
 /// Done once in a test process.
 static LOCKED_APART: Once = Once::new();
+
+/// Looks at each, some at once: for programs that wait for the end of their windows more than they compute.
+#[allow(dead_code, reason = "for `it`, which shares this file with `drain`")]
+pub(crate) fn at_once<T: Sync>(what: &[T], look: impl Fn(&T) + Sync) {
+    const AT_ONCE: usize = 4;
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(one) = what.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    look(one);
+                }
+            });
+        }
+    });
+}
 
 /// What a finished program said.
 #[derive(Debug)]
@@ -73,7 +90,7 @@ pub(crate) struct Stage {
     /// Servers run as another user and must be able to reach their run's folder.
     state: tempfile::TempDir,
     /// Processes whose runs are this test's: a run has the number of the process that made it in its name.
-    started: RefCell<Vec<u32>>,
+    started: Mutex<Vec<u32>>,
     /// Whether other tests measure beside this one: then none of them goes first.
     is_shared: bool,
     _measuring: MutexGuard<'static, ()>,
@@ -96,7 +113,7 @@ impl Stage {
         let home = tempfile::tempdir().unwrap();
         let state = tempfile::Builder::new().prefix("st").tempdir_in("/var/tmp").unwrap();
         fs::set_permissions(state.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let started = RefCell::new(vec![std::process::id()]);
+        let started = Mutex::new(vec![std::process::id()]);
         Self { home, state, started, is_shared: true, _measuring: measuring }
     }
 
@@ -182,13 +199,13 @@ impl Stage {
     /// Starts a command of this stage.
     pub(crate) fn spawn(&self, command: &mut Command) -> Child {
         let child = command.spawn().unwrap();
-        self.started.borrow_mut().push(child.id());
+        self.started.lock().unwrap().push(child.id());
         child
     }
 
     /// Whether a run of this name is one of this test's.
     fn has_run(&self, name: &str) -> bool {
-        self.started.borrow().iter().any(|pid| name.starts_with(&format!("{pid:x}-")))
+        self.started.lock().unwrap().iter().any(|pid| name.starts_with(&format!("{pid:x}-")))
     }
 
     /// Processes that are in the control group of some run, and the group.

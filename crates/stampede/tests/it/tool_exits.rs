@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_linger;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::stage::Stage;
+use crate::stage::{Stage, at_once};
 
 /// What a server does with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,6 @@ fn codes(stage: &Stage, line: &str, url: &str) -> [Option<i32>; 2] {
 fn loads_end_as_with_the_tools() {
     use Manner::{Answers, Closes, Resets, Silent};
     let test = "loads_end_as_with_the_tools";
-    let stage = Stage::new();
     let folder = tempfile::tempdir().unwrap();
     let script = |name: &str, text: &str| {
         let file = folder.path().join(name);
@@ -115,7 +114,7 @@ fn loads_end_as_with_the_tools() {
         script("response.lua", "function response()\n  error('x')\nend"),
         script("done.lua", "function done()\n  error('x')\nend"),
     ];
-    for (manner, expected, line) in [
+    let loads = [
         (Answers(200), 0, "hey -n 4 -c 2 URL".to_owned()),
         (Answers(404), 0, "hey -n 4 -c 2 URL".to_owned()),
         (Answers(503), 0, "hey -n 4 -c 2 -o csv URL".to_owned()),
@@ -137,12 +136,14 @@ fn loads_end_as_with_the_tools() {
         (Answers(200), 1, format!("wrk -t1 -c1 -d1 -s {in_request} URL")),
         (Answers(200), 1, format!("wrk -t1 -c1 -d1 -s {in_response} URL")),
         (Answers(200), 1, format!("wrk -t1 -c1 -d1 -s {in_done} URL")),
-    ] {
+    ];
+    let stage = Stage::new();
+    at_once(&loads, |(manner, expected, line)| {
         if have(test, line.split(' ').next().unwrap()) {
-            let server = Mannered::start(manner);
-            assert_eq!(codes(&stage, &line, &server.url), [Some(expected); 2], "{manner:?} {line}");
+            let server = Mannered::start(*manner);
+            assert_eq!(codes(&stage, line, &server.url), [Some(*expected); 2], "{manner:?} {line}");
         }
-    }
+    });
     // Nobody listens there.
     for (expected, line) in
         [(0, "hey -n 4 -c 2 URL"), (111, "ab -n 4 -c 2 URL"), (0, "ab -r -n 4 -c 2 URL"), (1, "wrk -t1 -c1 -d1 URL")]
@@ -206,25 +207,25 @@ fn interrupted(mut child: Child, port: u16) -> Option<i32> {
 #[test]
 fn interrupted_loads_end_as_with_the_tools() {
     let stage = Stage::new();
-    for (expected, line) in [(0, "hey -z 60s -c 1 URL"), (1, "ab -t 60 -n 1000000 URL"), (0, "wrk -t1 -c1 -d60 URL")] {
+    let loads = [(0, "hey -z 60s -c 1 URL"), (1, "ab -t 60 -n 1000000 URL"), (0, "wrk -t1 -c1 -d60 URL")];
+    at_once(&loads, |&(expected, line)| {
         let tool = line.split(' ').next().unwrap();
-        if have("interrupted_loads_end_as_with_the_tools", tool) {
-            let server = Mannered::start(Manner::Silent);
-            let words: Vec<&str> =
-                line.split(' ').map(|word| if word == "URL" { &*server.url } else { word }).collect();
-            let quiet = |command: &mut Command| {
-                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-            };
-            let of_tool = interrupted(quiet(Command::new(tool).args(&words[1..])), server.port);
-            drop(server);
-            let server = Mannered::start(Manner::Silent);
-            let words: Vec<&str> =
-                line.split(' ').map(|word| if word == "URL" { &*server.url } else { word }).collect();
-            let of_us = interrupted(
-                stage.spawn(stage.command(&words).stdout(Stdio::null()).stderr(Stdio::null())),
-                server.port,
-            );
-            assert_eq!([of_tool, of_us], [Some(expected); 2], "{line}");
+        if !have("interrupted_loads_end_as_with_the_tools", tool) {
+            return;
         }
-    }
+        let by = |make: &dyn Fn(&[&str]) -> Command| {
+            let server = Mannered::start(Manner::Silent);
+            let words: Vec<&str> =
+                line.split(' ').map(|word| if word == "URL" { &*server.url } else { word }).collect();
+            let mut command = make(&words);
+            let child = stage.spawn(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
+            interrupted(child, server.port)
+        };
+        let of_tool = by(&|words| {
+            let mut command = Command::new(tool);
+            command.args(&words[1..]);
+            command
+        });
+        assert_eq!([of_tool, by(&|words| stage.command(words))], [Some(expected); 2], "{line}");
+    });
 }

@@ -128,7 +128,7 @@ fn a_deployment_is_made_better_step_by_step_and_each_says_why() {
             "--load",
             "closed:8",
             "--duration",
-            "1s",
+            "600ms",
             "--cpus",
             "1",
             "--memory",

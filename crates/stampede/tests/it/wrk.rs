@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::recorder::{Answer, Recorder};
-use crate::stage::{Said, Stage};
+use crate::stage::{Said, Stage, at_once};
 
 /// Where Debian's package has the scripts that ship with wrk.
 const SHIPPED: &str = "/usr/share/doc/wrk/examples/scripts";
@@ -21,16 +21,15 @@ fn answer(target: &str, _: u16) -> Answer {
     Answer { bytes: format!("HTTP/1.1 {status}\r\n{head}\r\n\r\nHello").into_bytes(), closes: false }
 }
 
-/// Runs wrk, or Stampede as wrk, with a script.
-fn drive(by_tool: bool, script: &Path, options: &[&str], args: &[&str]) -> (Said, Vec<String>) {
+/// Runs wrk, or on a stage Stampede as wrk, with a script.
+fn drive(by: Option<&Stage>, script: &Path, options: &[&str], args: &[&str]) -> (Said, Vec<String>) {
     let server = Recorder::start(answer);
     let url = format!("http://127.0.0.1:{}/start?a=b", server.port);
     let script = script.to_str().unwrap();
     let line = [options, &["-s", script, &url, "--"], args].concat();
-    let said = if by_tool {
-        Said::of(Command::new("wrk").args(line).stdin(Stdio::null()).output().unwrap())
-    } else {
-        Stage::new().run(&[&["wrk"], line.as_slice()].concat())
+    let said = match by {
+        None => Said::of(Command::new("wrk").args(line).stdin(Stdio::null()).output().unwrap()),
+        Some(stage) => stage.run(&[&["wrk"], line.as_slice()].concat()),
     };
     (said, server.stop())
 }
@@ -58,16 +57,16 @@ fn bounded(folder: &Path, name: &str, text: &str) -> std::path::PathBuf {
 }
 
 /// Both send the same requests, so many of each thread, and the script sees the same.
-fn compare(name: &str, script: &Path, threads: usize, args: &[&str]) {
+fn compare(stage: &Stage, name: &str, script: &Path, threads: usize, args: &[&str]) {
     let count = threads.to_string();
     // The one that ships with wrk waits for 30 ms before each request.
     let duration = if name == "delay" { "4s" } else { "2s" };
     let options = |duration| ["-t", &*count, "-c", &*count, "-d", duration, "-H", "X-Given: yes"];
-    let (of_wrk, mut expected) = drive(true, script, &options(duration), args);
-    let (mut said, mut sent) = drive(false, script, &options(duration), args);
+    let (of_wrk, mut expected) = drive(None, script, &options(duration), args);
+    let (mut said, mut sent) = drive(Some(stage), script, &options(duration), args);
     if sent.len() < expected.len() {
         // The machine is busy: all requests are sent where there is time.
-        (said, sent) = drive(false, script, &options("10s"), args);
+        (said, sent) = drive(Some(stage), script, &options("10s"), args);
     }
     assert_eq!((said.code, of_wrk.code), (Some(0), Some(0)), "{name}: {said:?}");
     if threads > 1 {
@@ -97,7 +96,7 @@ fn scripts_of_every_kind_send_what_they_send_with_wrk() {
     let paths = folder.path().join("paths");
     fs::write(&paths, "/a\n/b?c=d\n/e\n").unwrap();
     let paths = paths.to_str().unwrap();
-    for (name, text, threads, args) in [
+    let scripts = [
         ("json_post", include_str!("lua/json_post.lua"), 1, &[][..]),
         ("weights", include_str!("lua/weights.lua"), 1, &[]),
         ("session", include_str!("lua/session.lua"), 1, &[]),
@@ -109,10 +108,12 @@ fn scripts_of_every_kind_send_what_they_send_with_wrk() {
         ("report", include_str!("lua/report.lua"), 1, &[]),
         ("libraries", include_str!("lua/libraries.lua"), 1, &[]),
         ("upload", include_str!("lua/upload.lua"), 1, &[]),
-    ] {
+    ];
+    let stage = Stage::new();
+    at_once(&scripts, |&(name, text, threads, args)| {
         let script = bounded(folder.path(), name, text);
-        compare(name, &script, threads, args);
-    }
+        compare(&stage, name, &script, threads, args);
+    });
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn scripts_that_ship_with_wrk_send_what_they_send_with_it() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    for (name, threads) in [
+    let scripts = [
         ("addr", 1),
         ("auth", 1),
         ("counter", 1),
@@ -132,19 +133,21 @@ fn scripts_that_ship_with_wrk_send_what_they_send_with_it() {
         ("report", 1),
         ("setup", 2),
         ("stop", 1),
-    ] {
+    ];
+    let stage = Stage::new();
+    at_once(&scripts, |&(name, threads)| {
         let file = Path::new(SHIPPED).join(name).with_extension("lua");
         let Ok(text) = fs::read_to_string(&file) else {
             let _ = writeln!(io::stderr(), "SKIP {test}: needs {}", file.display());
-            continue;
+            return;
         };
         // That one stops by itself.
         if name == "stop" {
-            compare(name, &file, 1, &[])
+            compare(&stage, name, &file, 1, &[])
         } else {
-            compare(name, &bounded(folder.path(), name, &text), threads, &[])
+            compare(&stage, name, &bounded(folder.path(), name, &text), threads, &[])
         }
-    }
+    });
 }
 
 /// What scripts around wrk take out of its output: columns of both rows, percentiles, the two counts and rates.
@@ -172,8 +175,8 @@ fn what_is_parsed_of_the_output_is_there() {
     let script = folder.path().join("post.lua");
     fs::write(&script, include_str!("lua/json_post.lua")).unwrap();
     let options = ["-t2", "-c4", "-d1", "--latency", "--timeout", "8", "-H", "Connection: keep-alive"];
-    let (of_wrk, _) = drive(true, &script, &options, &["16"]);
-    let (said, requests) = drive(false, &script, &options, &["16"]);
+    let (of_wrk, _) = drive(None, &script, &options, &["16"]);
+    let (said, requests) = drive(Some(&Stage::new()), &script, &options, &["16"]);
     assert_eq!(parsed(&said.stdout), parsed(&of_wrk.stdout), "{said:?} {of_wrk:?}");
     assert_eq!((said.code, of_wrk.code), (Some(0), Some(0)), "{said:?}");
     // Those that are out at the end have come, and are not counted.
@@ -187,7 +190,7 @@ fn a_rate_is_that_of_wrk2() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("pipeline.lua");
     fs::write(&script, include_str!("lua/pipeline.lua")).unwrap();
-    let (said, requests) = drive(false, &script, &["-t1", "-c2", "-d1", "-R400", "-U"], &["4"]);
+    let (said, requests) = drive(Some(&Stage::new()), &script, &["-t1", "-c2", "-d1", "-R400", "-U"], &["4"]);
     // Four at a time, 100 times a second; a busy machine does not get to all.
     let count = requests.len();
     assert!((4..=400).contains(&count) && count.is_multiple_of(4), "{count} {said:?}");
@@ -234,7 +237,7 @@ fn what_is_wrong_with_a_script_is_told() {
     ] {
         fs::write(&file, text).unwrap();
         let options = [&["-t1", "-c1", "-d1"], options].concat();
-        let (said, _) = drive(false, &file, &options, &[]);
+        let (said, _) = drive(Some(&Stage::new()), &file, &options, &[]);
         // As wrk ends with a panic.
         assert_eq!(said.code, Some(1), "{what}: {said:?}");
         assert!(said.stderr.contains(expected), "{what}: {said:?}");
