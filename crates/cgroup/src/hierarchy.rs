@@ -310,6 +310,13 @@ impl DetectError {
     pub fn advice(&self) -> &'static str {
         match self {
             Self::NotMounted | Self::File(_) => "mount control groups, or use a machine that has them",
+            // As engines mount them for containers: root's rights are of no use there.
+            Self::NotWritableV1 { source, .. } | Self::NotWritable { source, .. }
+                if source.kind() == io::ErrorKind::ReadOnlyFilesystem =>
+            {
+                "run it outside of this container, or mount the control groups writable there: `docker run -v \
+                 /sys/fs/cgroup:/sys/fs/cgroup:rw`, in CI as an option of the job's container"
+            }
             Self::NotWritableV1 { .. } => "run it as root",
             Self::NotWritable { .. } | Self::NotAlone(_) => {
                 "run it under `systemd-run --scope -p \"Delegate=cpu memory\"` (with --user when you are not root), or as root"

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use stampede_cgroup::{Bound, CpuQuota, DetectError, Group, Hierarchy, InForce, Limits, read_v1, read_v2};
 use tempfile::TempDir;
@@ -298,4 +298,20 @@ fn what_is_in_a_v2_group_makes_room_for_groups_below_it() {
     Group::V2 { dir: root.path().join("g") }.vacate("first").unwrap();
     // The kernel takes it as an order to move the process there.
     assert_eq!(fs::read_to_string(root.path().join("g/first/cgroup.procs")).unwrap(), "4711");
+}
+
+#[test]
+fn a_container_s_control_groups_are_mounted_writable_and_others_need_root() {
+    for (kind, part) in [
+        (io::ErrorKind::ReadOnlyFilesystem, "-v /sys/fs/cgroup:/sys/fs/cgroup:rw"),
+        (io::ErrorKind::PermissionDenied, "root"),
+    ] {
+        let path = PathBuf::from("/sys/fs/cgroup/cpu");
+        for error in [
+            DetectError::NotWritableV1 { path: path.clone(), source: kind.into() },
+            DetectError::NotWritable { path: path.clone(), source: kind.into() },
+        ] {
+            assert!(error.advice().contains(part), "{error:?}: {}", error.advice());
+        }
+    }
 }
