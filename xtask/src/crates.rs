@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 35] = [
+const MAY_USE: [(&str, &[&str]); 36] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -35,10 +35,41 @@ const MAY_USE: [(&str, &[&str]); 35] = [
     ("gateway", &["core", "scale", "priority"]),
     ("harness", &["core", "seam", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
-    ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "harness", "store"]),
+    ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "harness", "store", "traffic"]),
     (
         "drive",
-        &["conduct", "core", "generators", "kubernetes", "load", "plan", "priority", "report", "seam", "vantage"],
+        &[
+            "conduct",
+            "core",
+            "generators",
+            "kubernetes",
+            "load",
+            "lua",
+            "mimic",
+            "plan",
+            "priority",
+            "report",
+            "seam",
+            "vantage",
+        ],
+    ),
+    (
+        "machine",
+        &[
+            "agent",
+            "catalogue",
+            "conduct",
+            "core",
+            "drive",
+            "export",
+            "load",
+            "plan",
+            "platforms",
+            "priority",
+            "runtimes",
+            "seam",
+            "vantage",
+        ],
     ),
     ("mimic", &["core", "plan", "seam", "report"]),
     ("report", &["core", "seam", "analysis", "scale", "forecast"]),

@@ -148,5 +148,5 @@ pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProb
 pub use turn::{BlockOrder, Turn, WindowsFrom};
 pub use unit_end::{UnitExit, UnitStop};
 pub use verdict::{Verdict, VerdictWord};
-pub use workload::{Answer, Body, Exchange, Expectation, ExpectedHead, Play, Request, Workload};
+pub use workload::{Answer, Body, Exchange, Expectation, ExpectedHead, MOST_WEIGHT, Play, Request, Workload};
 pub use yard_stick::{Pace, YardStickReading};

@@ -93,4 +93,4 @@ pub use template::{WrittenAnswer, write_plan};
 pub use threshold::read_threshold;
 pub use tune::{SearchBudget, TuneFlags, TunePlan};
 pub use url::{HttpUrl, UrlError};
-pub use workload::{MOST_WEIGHT, read as read_workload, schema as workload_schema};
+pub use workload::{read as read_workload, schema as workload_schema};

@@ -12,12 +12,11 @@ use stampede_core::{InsideEffort, InsideRecord};
 use stampede_inside::{
     JitteredInstants, SampledProcess, StackProfile, StackSampler, folded, pprof, recorded, speedscope,
 };
+use stampede_machine::{Signals, raise_open_files};
 use stampede_report::{ProcessesView, SampledPhp};
 
 use crate::exit::{Exit, Failure};
 use crate::inside::args::InsideArgs;
-use crate::open_files::raise_open_files;
-use crate::signals::Signals;
 use crate::{Outcome, destination, screen};
 
 /// Timers of the asynchronous runtime end at whole milliseconds

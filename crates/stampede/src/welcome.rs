@@ -86,7 +86,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::host::ThisMachine;
+    use crate::notices::ONLOOKER;
     use crate::screen::capture::{Captured, install};
 
     /// Exit code, and both streams.
@@ -99,7 +99,7 @@ mod tests {
         }
         let captured = Captured::default();
         install(Some(captured.clone()));
-        let outcome = greet(folder.path(), &ThisMachine::new());
+        let outcome = greet(folder.path(), &stampede_machine::ThisMachine::new(ONLOOKER));
         install(None);
         let (exit, more) = match outcome {
             Ok(exit) => (exit, String::new()),
