@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 36] = [
+const MAY_USE: [(&str, &[&str]); 37] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -18,6 +18,7 @@ const MAY_USE: [(&str, &[&str]); 36] = [
     ("seam", &["core", "scenario"]),
     ("load", &["core", "wire", "scenario", "seam", "priority"]),
     ("lua", &["core", "seam"]),
+    ("answers", &["analysis", "conduct", "core", "plan", "report"]),
     ("catalogue", &["core", "plan", "runtimes"]),
     ("plan", &["core", "forecast", "scale", "scenario"]),
     ("runtimes", &["core"]),

@@ -36,7 +36,7 @@ mod why;
 pub use calibration::of_machine as calibrations_of;
 pub use capacity::capacity;
 pub use exit::{Exit, Failure, exit_of, exit_of_all};
-pub use gate::{Gated, gate, gate_exit, gate_losses, gate_stored};
+pub use gate::{Gated, decided_by, gate, gate_exit, gate_losses, gate_question, gate_stored};
 pub use host::{Bench, Ended, Host, LAST_WAIT, Lock, Program, attend};
 pub use init::{ANSWERS, NewPlan, RequestsOfPlan, SiteWalk, init};
 pub use interrupts::{Interrupts, LocalFut};

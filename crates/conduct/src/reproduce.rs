@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{CaseId, CpuLayout, Load, Rounds, StudyKind, with_causes};
+use stampede_analysis::{Analysis, CheckedClaim, TableRun, analyse, check};
+use stampede_core::{CaseId, Claim, CpuLayout, Load, Rounds, StudyKind, with_causes};
 use stampede_harness::{Copies, Missing, Prepared, Stop, TrialContext};
 use stampede_plan::{ComparePlan, PlannedRow, PlannedTable, ReproducePlan};
 use stampede_runtimes::Topologies;
@@ -79,10 +80,45 @@ impl<'a> Experiment<'a> {
         Ok(Self { bench, plan, store, tables })
     }
 
+    /// What is run again.
+    #[must_use]
+    pub fn plan(&self) -> &'a ReproducePlan {
+        self.plan
+    }
+
     /// What came of its tables so far.
     #[must_use]
     pub fn tables(&self) -> &[Table<'a>] {
         &self.tables
+    }
+
+    /// What the study of each table says; nothing of one without a study.
+    #[must_use]
+    pub fn analyses(&self) -> Vec<Option<Analysis>> {
+        let of = |table: &Table<'_>| {
+            table.record.as_ref().and_then(|record| Some(analyse(record.study()?, record.trials())))
+        };
+        self.tables.iter().map(of).collect()
+    }
+
+    /// Each table with its study, and with what that says.
+    #[must_use]
+    pub fn runs<'b>(&'b self, analyses: &'b [Option<Analysis>]) -> Vec<TableRun<'b>> {
+        let runs = self.tables.iter().zip(analyses).map(|(table, analysis)| TableRun {
+            table: &table.planned.table,
+            study: table.record.as_ref().and_then(Record::study),
+            trials: table.record.as_ref().map_or(&[], |record| record.trials()),
+            analysis: analysis.as_ref(),
+            left_out: &table.left_out,
+        });
+        runs.collect()
+    }
+
+    /// The claims of its author on these tables, or on none, each checked.
+    #[must_use]
+    pub fn claims<'b>(&'b self, runs: &[TableRun<'b>]) -> Vec<CheckedClaim<'b>> {
+        let is_asked = |claim: &&Claim| claim.test.table().is_none_or(|id| runs.iter().any(|run| run.table.id == id));
+        self.plan.publication.claims.iter().filter(is_asked).map(|claim| check(claim, runs)).collect()
     }
 
     /// Measures all rows that can run here: how that ended.

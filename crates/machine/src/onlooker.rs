@@ -10,6 +10,8 @@ pub struct Onlooker<'a> {
     pub notices: &'a dyn Notices,
     /// The same person, as whoever is told from another thread.
     pub tell: fn(&str),
+    /// The same of what may go wrong.
+    pub warn: fn(&str),
     /// Whether only warnings are told.
     pub quiet: bool,
 }

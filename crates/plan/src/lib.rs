@@ -36,6 +36,7 @@ mod look;
 mod machine_size;
 mod mistake;
 mod need;
+mod outline;
 mod php;
 mod php_base;
 mod plan_file;

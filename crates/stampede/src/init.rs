@@ -27,7 +27,7 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
         let file = there.display();
         return Err(Failure::usage(format!("{file} is there already; add --force to write another in its place")));
     }
-    crate::destination::writable(&file)
+    stampede_machine::writable(&file)
         .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;
     let open = |path: &Path| File::open(path).map(|file| Box::new(file) as Box<dyn io::Read>);
     let requests = match (traffic.crawl, traffic.source()) {

@@ -28,7 +28,7 @@ impl ToolOutput for Printed {
     }
 
     fn writable(&self, path: &Path) -> io::Result<()> {
-        destination::writable(path)
+        stampede_machine::writable(path)
     }
 
     fn put(&self, path: &Path, text: &str) -> Result<(), Failure> {

@@ -13,7 +13,8 @@ use stampede_progress::{ProgressStyle, Screen, StudyProgress};
 use crate::screen;
 
 /// Whoever sees stderr.
-pub(crate) const ONLOOKER: Onlooker<'static> = Onlooker { notices: &OnScreen, tell: screen::note, quiet: false };
+pub(crate) const ONLOOKER: Onlooker<'static> =
+    Onlooker { notices: &OnScreen, tell: screen::note, warn: screen::warning, quiet: false };
 
 /// Tells it on the terminal, or wherever stderr goes.
 pub(crate) struct OnScreen;

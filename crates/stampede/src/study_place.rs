@@ -4,10 +4,9 @@ use std::iter;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use stampede_analysis::OpenPartAnalysis;
 use stampede_conduct::{Bench, Ended, Exit, Failure, Record, exit_of};
 use stampede_core::{OpenPart, Study, Trial, YardStickReading};
-use stampede_report::{FORMATS, Format, ReportAnswer, StudyView};
+use stampede_report::{FORMATS, Format, ReportAnswer};
 
 use crate::destination::Outputs;
 use crate::{Outcome, screen};
@@ -75,17 +74,9 @@ impl Report {
         yard_stick: &[YardStickReading],
         open_part: Option<OpenPart>,
     ) -> Result<(), Failure> {
-        let analysis = stampede_analysis::analyse_parts(study, trials, open_part.as_ref());
-        let open_part = open_part.and_then(|part| OpenPartAnalysis::of(study, trials, part));
-        let open_part = open_part.as_ref();
-        self.put(&ReportAnswer::Study(StudyView {
-            study,
-            finished_at,
-            trials,
-            yard_stick,
-            analysis: &analysis,
-            open_part,
-        }))
+        stampede_answers::study(study, finished_at, trials, yard_stick, open_part, |view| {
+            self.put(&ReportAnswer::Study(view))
+        })
     }
 
     /// Puts each kind of report where it belongs.
