@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use stampede_analysis::{Change, ChangeError, Loss, Outcome, Unit, between_studies, losses, metric, of_gate};
+use stampede_analysis::{
+    Change, ChangeError, ChangeOutcome, Loss, MetricUnit, between_studies, losses, metric, of_gate,
+};
 use stampede_core::{Candidate, Case, CaseId, Exchange, Study, StudyKind};
 use stampede_plan::{ChangeMetric, ComparePlan, RuntimeChoice};
 use stampede_store::StoredStudy;
@@ -99,7 +101,7 @@ pub fn gate_losses(studies: &[StoredStudy], changes: &[Change]) -> Vec<Loss> {
 #[must_use]
 pub fn decided_by(key: Option<&str>) -> ChangeMetric {
     match key.and_then(metric) {
-        Some(metric) if metric.unit == Unit::Microseconds => ChangeMetric::Latency,
+        Some(metric) if metric.unit == MetricUnit::Microseconds => ChangeMetric::Latency,
         _ => ChangeMetric::Mean,
     }
 }
@@ -114,9 +116,9 @@ pub fn gate_question(study: &Study) -> String {
 
 /// How a gate ends. A change that is shown to be worse fails, whatever else is the matter; otherwise all trials must count.
 #[must_use]
-pub fn gate_exit(outcome: Outcome, passes: bool, losses: &[Loss]) -> Exit {
+pub fn gate_exit(outcome: ChangeOutcome, passes: bool, losses: &[Loss]) -> Exit {
     match outcome {
-        Outcome::Failed => Exit::GateFailed,
+        ChangeOutcome::Failed => Exit::GateFailed,
         _ if losses.iter().any(|loss| loss.failed > 0) => Exit::TrialFailed,
         _ if losses.iter().any(|loss| loss.invalid > 0) => Exit::Invalid,
         _ if passes => Exit::Done,
@@ -241,13 +243,13 @@ mod tests {
             reason: "no answer".to_owned(),
         };
         for (outcome, lost, passes, expected) in [
-            (Outcome::Passed, None, true, Exit::Done),
-            (Outcome::Passed, Some(loss(9, 0)), true, Exit::TrialFailed),
-            (Outcome::Passed, Some(loss(0, 1)), true, Exit::Invalid),
-            (Outcome::Undecided, Some(loss(1, 1)), false, Exit::TrialFailed),
-            (Outcome::Undecided, None, false, Exit::GateFailed),
-            (Outcome::Undecided, None, true, Exit::Done),
-            (Outcome::Failed, Some(loss(9, 0)), false, Exit::GateFailed),
+            (ChangeOutcome::Passed, None, true, Exit::Done),
+            (ChangeOutcome::Passed, Some(loss(9, 0)), true, Exit::TrialFailed),
+            (ChangeOutcome::Passed, Some(loss(0, 1)), true, Exit::Invalid),
+            (ChangeOutcome::Undecided, Some(loss(1, 1)), false, Exit::TrialFailed),
+            (ChangeOutcome::Undecided, None, false, Exit::GateFailed),
+            (ChangeOutcome::Undecided, None, true, Exit::Done),
+            (ChangeOutcome::Failed, Some(loss(9, 0)), false, Exit::GateFailed),
         ] {
             let losses: Vec<Loss> = lost.into_iter().collect();
             assert_eq!(gate_exit(outcome, passes, &losses), expected, "{outcome:?} {losses:?}");

@@ -19,7 +19,7 @@ use stampede_store::Store;
 use crate::block_order;
 use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
-use crate::record::{Record, Sinks};
+use crate::record::{Sinks, StudyRecord};
 use crate::revisions;
 use crate::scale::whole_cores;
 use crate::site::{Site, conditions};
@@ -39,23 +39,23 @@ pub struct Experiment<'a> {
     bench: Bench<'a>,
     plan: &'a ReproducePlan,
     store: PathBuf,
-    tables: Vec<Table<'a>>,
+    tables: Vec<ExperimentTable<'a>>,
 }
 
 /// A table, from when it is prepared on.
-pub struct Table<'a> {
+pub struct ExperimentTable<'a> {
     /// What it is to be.
     pub planned: &'a PlannedTable,
     /// Rows that cannot run, each with why and what to do.
     pub left_out: Vec<(CaseId, String)>,
     /// What was measured; none before.
-    pub record: Option<Record>,
+    pub record: Option<StudyRecord>,
     /// When all of it had been.
     pub finished_at: Option<Timestamp>,
     prepared: Vec<Prepared>,
 }
 
-impl Table<'_> {
+impl ExperimentTable<'_> {
     /// The plan of its first row that can run; all have workload, window and warm-up in common.
     fn plan(&self) -> Option<&ComparePlan> {
         let first = &self.prepared.first()?.case.id;
@@ -88,14 +88,14 @@ impl<'a> Experiment<'a> {
 
     /// What came of its tables so far.
     #[must_use]
-    pub fn tables(&self) -> &[Table<'a>] {
+    pub fn tables(&self) -> &[ExperimentTable<'a>] {
         &self.tables
     }
 
     /// What the study of each table says; nothing of one without a study.
     #[must_use]
     pub fn analyses(&self) -> Vec<Option<Analysis>> {
-        let of = |table: &Table<'_>| {
+        let of = |table: &ExperimentTable<'_>| {
             table.record.as_ref().and_then(|record| Some(analyse(record.study()?, record.trials())))
         };
         self.tables.iter().map(of).collect()
@@ -106,7 +106,7 @@ impl<'a> Experiment<'a> {
     pub fn runs<'b>(&'b self, analyses: &'b [Option<Analysis>]) -> Vec<TableRun<'b>> {
         let runs = self.tables.iter().zip(analyses).map(|(table, analysis)| TableRun {
             table: &table.planned.table,
-            study: table.record.as_ref().and_then(Record::study),
+            study: table.record.as_ref().and_then(StudyRecord::study),
             trials: table.record.as_ref().map_or(&[], |record| record.trials()),
             analysis: analysis.as_ref(),
             left_out: &table.left_out,
@@ -191,7 +191,7 @@ impl<'a> Experiment<'a> {
                 let why = why.lines().next().unwrap_or_default();
                 self.bench.paragraph(&format!("  left out: {}: {why}", rows.join(", ")), 4);
             }
-            self.tables.push(Table { planned, prepared, left_out, record: None, finished_at: None });
+            self.tables.push(ExperimentTable { planned, prepared, left_out, record: None, finished_at: None });
         }
         if self.tables.iter().all(|table| table.prepared.is_empty()) {
             return Err(Failure::missing("no row can run here; see above what each needs"));
@@ -244,7 +244,7 @@ impl<'a> Experiment<'a> {
             yard_stick: None,
             stop: site.stop,
         };
-        let record = table.record.insert(Record::new(Store::open(store).map_err(Failure::missing)?));
+        let record = table.record.insert(StudyRecord::new(Store::open(store).map_err(Failure::missing)?));
         let mut sinks = Sinks::new(record, site, Duration::ZERO);
         stampede_harness::run(&*site.ground.platform, &study, &table.prepared, &context, Vec::new(), &mut sinks)
             .await

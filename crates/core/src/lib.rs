@@ -84,8 +84,8 @@ pub use censored::Censored;
 pub use command::{Command, CommandReady, CommandTunable, CommandValues};
 pub use database_connections::{ConnectionShortage, DatabaseConnections, SQLITE_LOCKED, TOO_MANY_CONNECTIONS};
 pub use deployment::{
-    Address, AddressKind, BuildStep, Deployment, Makes, PhpProbe, PhpProbeSource, Places, Preparation, Program, Ready,
-    Replacement, RunFile, Stop, StopSignal, Unit, UnknownPlace,
+    Address, AddressKind, BuildStep, Deployment, GracefulStop, Makes, PhpProbe, PhpProbeSource, Places, Preparation,
+    Program, Ready, Replacement, RunFile, StopSignal, Unit, UnknownPlace,
 };
 pub use endpoint::Endpoint;
 pub use estimate::Estimate;

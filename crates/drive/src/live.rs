@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use stampede_conduct::Bench;
-use stampede_seam::Progress;
+use stampede_seam::LoadProgress;
 
 /// How often it changes.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -31,11 +31,11 @@ impl<'a> Live<'a> {
     }
 
     /// Shows the progress, unless it did so a moment ago.
-    pub(crate) fn show(&mut self, progress: impl FnOnce() -> Progress) {
+    pub(crate) fn show(&mut self, progress: impl FnOnce() -> LoadProgress) {
         let now = Instant::now();
         let (since, before) = self.shown;
         if self.is_wanted && now - since >= PAUSE {
-            let Progress { ok, failed } = progress();
+            let LoadProgress { ok, failed } = progress();
             let rate = ok.saturating_sub(before) as f64 / (now - since).as_secs_f64();
             let elapsed = (now - self.started).as_secs_f64();
             let line = format!("{elapsed:>6.1} s {rate:>9.0} ok/s {failed:>9} failed");

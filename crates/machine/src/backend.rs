@@ -1,7 +1,7 @@
 //! How the load engine reaches the kernel on this machine.
 
 use stampede_core::CpuLayout;
-use stampede_load::{Backend, Calibration};
+use stampede_load::{Backend, BackendCalibration};
 
 use crate::folders::cache_folder;
 use crate::onlooker::Onlooker;
@@ -13,7 +13,7 @@ pub(crate) async fn find(asked: Option<Backend>, cpus: &CpuLayout, onlooker: Onl
         return backend;
     }
     let cpus = cpus.clone();
-    let Calibration { backend, reason } = match tokio::task::spawn_blocking(move || better(&cpus)).await {
+    let BackendCalibration { backend, reason } = match tokio::task::spawn_blocking(move || better(&cpus)).await {
         Ok(found) => found,
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     };
@@ -23,7 +23,7 @@ pub(crate) async fn find(asked: Option<Backend>, cpus: &CpuLayout, onlooker: Onl
     backend
 }
 
-fn better(cpus: &CpuLayout) -> Calibration {
+fn better(cpus: &CpuLayout) -> BackendCalibration {
     let machine = stampede_platforms::machine();
     let machine = format!("{}; {}", machine.kernel, machine.cpu_model);
     let kept = cache_folder().ok().map(|folder| folder.join("backend"));

@@ -7,7 +7,7 @@ use stampede_conduct::{Exit, Failure, preparing};
 use stampede_core::{
     App, AppKind, BuildStep, Candidate, Deployment, Makes, RenderContext, Requirement, Role, with_causes,
 };
-use stampede_export::{BundleOrigin, Measured, Order, Target, label, next};
+use stampede_export::{BundleOrder, BundleOrigin, Measured, Target, label, next};
 use stampede_plan::{ComparePlan, PlatformChoice};
 use stampede_platforms::{BundleFolder, BundleFolderError, DetectedNeeds, LocalPlatform};
 use stampede_seam::{Platform, PreparedApp};
@@ -215,7 +215,7 @@ pub async fn make_bundle(
         load: &plan.load,
         measured: *measured,
     };
-    let order = Order {
+    let order = BundleOrder {
         name: &name,
         origin: &origin.lines(),
         deployment: &deployment,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_conduct::{Failure, Host, Interrupts, Lock, Notices, Program, reference_server};
+use stampede_conduct::{Failure, Host, Interrupts, Lock, Notices, OwnProgram, reference_server};
 use stampede_core::{Bytes, Certificate, CpuLayout, Fut, Machine, Revision};
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, MachineSize};
@@ -131,14 +131,14 @@ impl Host for ThisMachine {
         Box::pin(stampede_platforms::revision(folder))
     }
 
-    fn program(&self) -> Result<Program, Failure> {
+    fn program(&self) -> Result<OwnProgram, Failure> {
         let path = env::current_exe().map_err(Failure::missing)?;
         let found = fs::metadata(&path).map_err(Failure::missing)?;
         // Whatever the version says, another file is another program.
         let version = format!("{} {}.{}", found.len(), found.mtime(), found.mtime_nsec());
         let folder = cache_folder()?.join(reference_server::ID);
         fs::create_dir_all(&folder).map_err(Failure::missing)?;
-        Ok(Program { path, version, folder })
+        Ok(OwnProgram { path, version, folder })
     }
 
     fn certificate(&self) -> Result<Certificate, Failure> {

@@ -4,7 +4,7 @@ use std::iter;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use stampede_conduct::{Bench, Ended, Exit, Failure, Record, exit_of};
+use stampede_conduct::{Bench, Ended, Exit, Failure, StudyRecord, exit_of};
 use stampede_core::{OpenPart, Study, Trial, YardStickReading};
 use stampede_report::{FORMATS, Format, ReportAnswer};
 
@@ -23,7 +23,7 @@ pub(crate) struct StudyPlace<'a> {
 
 impl StudyPlace<'_> {
     /// Prints what was measured, and says how it ended. What is printed does not depend on the store, which may be full.
-    pub(crate) fn conclude(&self, ended: Result<Ended, Failure>, record: &mut Record) -> Outcome {
+    pub(crate) fn conclude(&self, ended: Result<Ended, Failure>, record: &mut StudyRecord) -> Outcome {
         let finished_at = matches!(ended, Ok(Ended::Complete)).then(|| self.bench.host.now());
         let mut open_part = None;
         if let Some(study) = record.study().cloned() {
