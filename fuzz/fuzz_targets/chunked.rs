@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use stampede_wire::response::{DecodeError, Decoder, Head, Progress, Visitor};
+use stampede_wire::response::{DecodeError, Decoder, Head, ReadProgress, Visitor};
 
 #[derive(Default)]
 struct Body(Vec<u8>);
@@ -25,8 +25,8 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Option<(Vec<u8>,
     let mut consumed = 0;
     for piece in pieces {
         match decoder.feed(piece, &mut body)? {
-            Progress::Incomplete => consumed += piece.len(),
-            Progress::Complete { consumed: here } => return Ok(Some((body.0, consumed + here))),
+            ReadProgress::Incomplete => consumed += piece.len(),
+            ReadProgress::Complete { consumed: here } => return Ok(Some((body.0, consumed + here))),
         }
     }
     Ok(None)

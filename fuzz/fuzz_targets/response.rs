@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use stampede_wire::response::{DecodeError, Decoder, Head, Progress, Visitor};
+use stampede_wire::response::{DecodeError, Decoder, Head, ReadProgress, Visitor};
 
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
@@ -33,8 +33,8 @@ fn decode<'a>(
     let mut consumed = 0;
     for piece in pieces {
         match decoder.feed(piece, &mut seen) {
-            Ok(Progress::Incomplete) => consumed += piece.len(),
-            Ok(Progress::Complete { consumed: here }) => {
+            Ok(ReadProgress::Incomplete) => consumed += piece.len(),
+            Ok(ReadProgress::Complete { consumed: here }) => {
                 return (seen.heads, Ok((seen.body, consumed + here, decoder.is_reusable())));
             }
             Err(error) => return (seen.heads, Err(error)),

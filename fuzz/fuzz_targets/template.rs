@@ -3,11 +3,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use stampede_scenario::{Feeder, FeederFormat, Names, Order, Slot, Table, Template};
+use stampede_scenario::{Feeder, FeederFormat, Names, RowOrder, Slot, Table, Template};
 
 fuzz_target!(|text: &str| {
     let Ok(table) = Table::parse(FeederFormat::Csv, b"id,name\n1,a\n") else { return };
-    let feeders = [Feeder { name: "users".to_owned(), table, order: Order::Loop }];
+    let feeders = [Feeder { name: "users".to_owned(), table, order: RowOrder::Loop }];
     let captures = ["a".to_owned(), "id".to_owned()];
     match Template::parse(text, Names { captures: &captures, feeders: &feeders }) {
         Ok(template) => {

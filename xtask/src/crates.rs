@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 35] = [
+const MAY_USE: [(&str, &[&str]); 37] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -18,6 +18,7 @@ const MAY_USE: [(&str, &[&str]); 35] = [
     ("seam", &["core", "scenario"]),
     ("load", &["core", "wire", "scenario", "seam", "priority"]),
     ("lua", &["core", "seam"]),
+    ("answers", &["analysis", "conduct", "core", "plan", "report"]),
     ("catalogue", &["core", "plan", "runtimes"]),
     ("plan", &["core", "forecast", "scale", "scenario"]),
     ("runtimes", &["core"]),
@@ -35,10 +36,41 @@ const MAY_USE: [(&str, &[&str]); 35] = [
     ("gateway", &["core", "scale", "priority"]),
     ("harness", &["core", "seam", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
-    ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "harness", "store"]),
+    ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "harness", "store", "traffic"]),
     (
         "drive",
-        &["conduct", "core", "generators", "kubernetes", "load", "plan", "priority", "report", "seam", "vantage"],
+        &[
+            "conduct",
+            "core",
+            "generators",
+            "kubernetes",
+            "load",
+            "lua",
+            "mimic",
+            "plan",
+            "priority",
+            "report",
+            "seam",
+            "vantage",
+        ],
+    ),
+    (
+        "machine",
+        &[
+            "agent",
+            "catalogue",
+            "conduct",
+            "core",
+            "drive",
+            "export",
+            "load",
+            "plan",
+            "platforms",
+            "priority",
+            "runtimes",
+            "seam",
+            "vantage",
+        ],
     ),
     ("mimic", &["core", "plan", "seam", "report"]),
     ("report", &["core", "seam", "analysis", "scale", "forecast"]),

@@ -10,6 +10,12 @@ use std::process::Command;
 /// Its servers and fakes are for tests only.
 const FOR_TESTS: &str = "testkit";
 
+/// The binary, which wires everything together and decides nothing, and the most lines that it takes (ADR 52).
+const BINARY: (&str, usize) = ("stampede", 3500);
+
+/// What of the binary stands for other tools, and does not count among its lines.
+const OF_TOOLS: &str = "crates/stampede/src/mimic.rs";
+
 /// Lines of each file by its path from the root.
 type Files = BTreeMap<PathBuf, Vec<String>>;
 
@@ -17,6 +23,23 @@ type Files = BTreeMap<PathBuf, Vec<String>>;
 struct Count {
     lines: usize,
     blank: usize,
+}
+
+/// Whether the binary has more lines than wiring takes.
+pub(crate) fn check(root: &Path) -> Vec<String> {
+    let mut files = match files(root, None) {
+        Ok(files) => files,
+        Err(problem) => return vec![problem],
+    };
+    files.remove(Path::new(OF_TOOLS));
+    too_many(&counts(&files), BINARY).into_iter().collect()
+}
+
+fn too_many(counts: &BTreeMap<String, Count>, (name, most): (&str, usize)) -> Option<String> {
+    let lines = counts.get(name)?.lines;
+    (lines > most).then(|| {
+        format!("{name} has {lines} lines, and {most} is the most: move what it decides to the crate that has its noun")
+    })
 }
 
 /// The table of this folder as it is; with a revision also that revision's lines, and the difference.
@@ -154,6 +177,8 @@ mod tests {
         let [a, xtask] = ["a", "xtask"].map(|name| counts[name]);
         assert_eq!((a.lines, a.blank), (4 + 1 + 1, 3));
         assert_eq!((xtask.lines, xtask.blank), (1, 0));
+        assert_eq!(too_many(&counts, ("a", 6)), None);
+        assert!(too_many(&counts, ("a", 5)).unwrap().starts_with("a has 6 lines, and 5 is the most"));
     }
 
     #[test]

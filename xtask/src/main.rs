@@ -32,6 +32,7 @@ fn main() -> ExitCode {
                 files::check(&root),
                 findings::check(&root),
                 flags::check(&root),
+                lines::check(&root),
                 names::check(&root),
                 purity::check(&root),
                 runtimes::check(&root),
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
             ];
             ended(
                 &problems.concat(),
-                "tidy: crate graph, circles of files, file lengths, pages of findings, flags, names of types, crates without I/O, runtime folders, links of documents, words: all in order",
+                "tidy: crate graph, circles of files, file lengths, pages of findings, flags, lines of the binary, names of types, crates without I/O, runtime folders, links of documents, words: all in order",
             )
         }
         ["words", "--write"] => ended(&words::write(&root).err().unwrap_or_default(), "words: written"),

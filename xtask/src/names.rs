@@ -6,36 +6,6 @@ use std::path::Path;
 
 use crate::files::tracked;
 
-/// Names that still stand for several things. None is added, and one that stands for one thing is taken out.
-const SEVERAL: [&str; 26] = [
-    "Calibration",
-    "Cause",
-    "ChangeError",
-    "Counters",
-    "Decision",
-    "Failure",
-    "Found",
-    "Limits",
-    "LoadView",
-    "Look",
-    "Moment",
-    "Order",
-    "Outcome",
-    "Population",
-    "Program",
-    "Progress",
-    "Record",
-    "Scenario",
-    "Service",
-    "Session",
-    "SessionError",
-    "Standing",
-    "Stop",
-    "Table",
-    "Test",
-    "Unit",
-];
-
 pub(crate) fn check(root: &Path) -> Vec<String> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in tracked(root) {
@@ -47,17 +17,15 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
             places.entry(name.to_owned()).or_default().push(place.clone());
         }
     }
-    problems(&places, &SEVERAL)
+    problems(&places)
 }
 
-fn problems(places: &BTreeMap<String, Vec<String>>, several: &[&str]) -> Vec<String> {
-    let is_known = |name: &str| several.contains(&name);
-    let again = places.iter().filter(|(name, places)| places.len() > 1 && !is_known(name)).map(|(name, places)| {
+fn problems(places: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let several = places.iter().filter(|(_, places)| places.len() > 1);
+    let told = several.map(|(name, places)| {
         format!("the type {name} is declared in {}: give each a name of its own", places.join(" and in "))
     });
-    let once = several.iter().filter(|name| places.get(**name).is_none_or(|places| places.len() < 2));
-    let once = once.map(|name| format!("{name} stands for one thing now: take it out of xtask/src/names.rs"));
-    again.chain(once).collect()
+    told.collect()
 }
 
 /// The type that a line declares for other crates.
@@ -82,9 +50,7 @@ mod tests {
             assert_eq!(declared(line), expected, "{line}");
         }
         let places = |name: &str, of: &[&str]| (name.to_owned(), of.iter().map(|place| (*place).to_owned()).collect());
-        let places = BTreeMap::from([places("A", &["a", "b"]), places("B", &["a", "b"]), places("C", &["a"])]);
-        let told = problems(&places, &["A", "C"]);
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].contains("B is declared in a and in b") && told[1].starts_with("C stands for one thing"));
+        let places = BTreeMap::from([places("A", &["a", "b"]), places("B", &["a"])]);
+        assert_eq!(problems(&places), ["the type A is declared in a and in b: give each a name of its own"]);
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use stampede_core::{Fut, Sampling};
-use stampede_seam::{LoadError, LoadHandle, LoadOutcome, LoadView, Moment, SamplerHandle};
+use stampede_seam::{LoadError, LoadHandle, LoadOutcome, LoadStatus, Moment, SamplerHandle};
 
 use crate::line_error::LostAgent;
 use crate::message::{AgentReply, AgentRequest};
@@ -50,7 +50,7 @@ pub(crate) struct AgentLoad {
 impl AgentLoad {
     /// That of this number, which has been asked for.
     pub(crate) fn new(shared: Arc<Shared>, number: u64, expected: Range<Moment>) -> Self {
-        let seen = SeenLoad { window: expected.clone(), view: LoadView::default(), problem: None };
+        let seen = SeenLoad { window: expected.clone(), view: LoadStatus::default(), problem: None };
         shared.known().loads.insert(number, seen);
         Self { running: Running { shared, number, end: Some(AgentRequest::DropLoad) }, expected }
     }
@@ -62,13 +62,13 @@ impl LoadHandle for AgentLoad {
         known.loads.get(&self.running.number).map_or_else(|| self.expected.clone(), |load| load.window.clone())
     }
 
-    fn look(&mut self) -> LoadView {
+    fn look(&mut self) -> LoadStatus {
         let is_lost = self.running.shared.lost().is_some();
         let mut known = self.running.shared.known();
-        let Some(load) = known.loads.get_mut(&self.running.number) else { return LoadView::default() };
+        let Some(load) = known.loads.get_mut(&self.running.number) else { return LoadStatus::default() };
         let slices = std::mem::take(&mut load.view.slices);
         let is_finished = load.view.is_finished || load.problem.is_some() || is_lost;
-        LoadView { slices, is_finished, ..load.view.clone() }
+        LoadStatus { slices, is_finished, ..load.view.clone() }
     }
 
     fn cut(&mut self) {

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stampede_core::{Answer, Endpoint, MeterSource, Sampling};
 use stampede_seam::{
-    Call, LoadError, LoadOrder, LoadOutcome, LoadView, Moment, NoAnswer, Reading, SampleTargets, SamplingError,
+    Call, LoadError, LoadOrder, LoadOutcome, LoadStatus, Moment, NoAnswer, Reading, SampleTargets, SamplingError,
 };
 
 use crate::agent_host::AgentHost;
@@ -69,7 +69,7 @@ pub(crate) enum AgentReply {
     /// A load's window, or why it could not be started.
     Started(Result<Range<Moment>, LoadError>),
     /// How far a load is.
-    Seen(Box<LoadView>),
+    Seen(Box<LoadStatus>),
     Finished(Box<Result<LoadOutcome, LoadError>>),
     /// Whether a sampler was started.
     Sampling(Result<(), SamplingError>),
@@ -109,8 +109,8 @@ mod tests {
         QuerySeen, Request, Series, SeriesSource, StatusFormat, StatusSource, StatusTransport, UnitId,
     };
     use stampede_seam::{
-        Backend, Check, Failure, HeldUp, LoadExchange, LoadSpec, Pause, Saturation, Shard, Slice, Statuses, StepResult,
-        TlsClient, TlsSpec, Trust, WrongAnswer,
+        Backend, Check, HeldUp, LoadExchange, LoadSpec, Pause, RequestFailure, Saturation, Shard, Slice, Statuses,
+        StepResult, TlsClient, TlsSpec, Trust, WrongAnswer,
     };
     use stampede_testkit::samples;
 
@@ -226,12 +226,12 @@ mod tests {
         result.saturation = Some(Saturation::Accounts { ratio: f64::INFINITY });
         result.wrong_answers = vec![WrongAnswer { step: 1, status: 500, offset: 7, bytes: vec![0, 255] }];
         let detail = "closed".to_owned();
-        result.first_failure = Some(Failure { class: stampede_core::ErrorClass::TimedOut, step: 0, detail });
+        result.first_failure = Some(RequestFailure { class: stampede_core::ErrorClass::TimedOut, step: 0, detail });
         let mut series = Series::new(SeriesSource::Listener(AddressId::new("front")));
         series.push(SECOND, &[(Gauge::BusyWorkers, 3)]);
         series.push(SECOND, &[]);
         let query = QuerySeen { unit: UnitId::new("a"), text: "SELECT".to_owned(), seen: 2, locked: 1 };
-        let view = LoadView { slices: result.slices.clone(), is_finished: true, ..LoadView::default() };
+        let view = LoadStatus { slices: result.slices.clone(), is_finished: true, ..LoadStatus::default() };
         let answer = Answer { status: 200, headers: vec![("a".to_owned(), "b".to_owned())], body: (0..=255).collect() };
         let no_answer = NoAnswer { problem: "refused".to_owned(), waited: true };
         let outcome = LoadOutcome {

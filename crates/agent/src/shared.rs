@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use stampede_core::MeterSource;
-use stampede_seam::{LoadError, LoadView, Moment, Reading};
+use stampede_seam::{LoadError, LoadStatus, Moment, Reading};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -52,7 +52,7 @@ pub(crate) struct Known {
 pub(crate) struct SeenLoad {
     /// Its window; expected before the agent has said when it is.
     pub(crate) window: std::ops::Range<Moment>,
-    pub(crate) view: LoadView,
+    pub(crate) view: LoadStatus,
     /// Why it was not started.
     pub(crate) problem: Option<LoadError>,
 }
@@ -197,7 +197,7 @@ impl Shared {
                 if let Some(load) = known.loads.get_mut(&number) {
                     let mut slices = std::mem::take(&mut load.view.slices);
                     slices.append(&mut view.slices);
-                    load.view = LoadView { slices, ..*view };
+                    load.view = LoadStatus { slices, ..*view };
                 }
             }
             AgentReply::Queue(queue) => {

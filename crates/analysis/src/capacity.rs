@@ -13,7 +13,7 @@ use stampede_stats::UslFit;
 
 pub use self::probe::ProbeWatch;
 use self::probe::{end_of, terms_of};
-pub use self::search::{Found, MOST_PROBES, ProbeEnd};
+pub use self::search::{CapacityFound, MOST_PROBES, ProbeEnd};
 use self::search::{Next, Probe, Term, next};
 use crate::metric::ratio;
 use crate::pace::measured_for;
@@ -61,7 +61,7 @@ pub struct Capacity {
     /// The probes, in the order in which they were run.
     pub probes: Vec<ProbeSummary>,
     /// The answer, as far as it is known; absent while no probe at a rate was run.
-    pub found: Option<Found>,
+    pub found: Option<CapacityFound>,
     /// What probably limits it, from the probe at the highest rate that tells.
     pub bottleneck: Option<Bottleneck>,
     /// Findings at that rate, most severe first.

@@ -31,18 +31,18 @@ pub use baseline::{
     within_budget,
 };
 pub use capacity::{
-    CONFIRMATION, Capacity, CapacityStep, CurvePoint, Found, MOST_PROBES, ProbeEnd, ProbeSummary, ProbeWatch, capacity,
-    capacity_step, least_capacity_time,
+    CONFIRMATION, Capacity, CapacityFound, CapacityStep, CurvePoint, MOST_PROBES, ProbeEnd, ProbeSummary, ProbeWatch,
+    capacity, capacity_step, least_capacity_time,
 };
 pub use case_summary::CaseSummary;
 pub use inside::{FlameNode, FlameTree, FunctionTime, InsideProfile, InsideSubject, PartTime, TimePart, WaitTime};
-pub use metric::{Better, METRICS, Metric, PER_VCPU_SECOND, Unit, metric, percentile, primary};
+pub use metric::{Better, METRICS, Metric, MetricUnit, PER_VCPU_SECOND, metric, percentile, primary};
 pub use nested::TurnScatter;
 pub use open_part::{OpenPartAnalysis, OpenRates, open_load};
 pub use pace::{measured_for, time_left, took};
 pub use replication::{
-    Cause, CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun,
-    check, replicate,
+    CheckedClaim, NEAR, OurFigure, PossibleCause, Ratios, ReplicatedPair, ReplicatedRow, Replication,
+    ReplicationVerdict, TableRun, check, replicate,
 };
 pub use rules::{Bottleneck, SEEN_INSIDE, SESSION_LOCK, taken_by_others};
 pub use size::{
@@ -56,7 +56,7 @@ pub use tune::{
     best, is_miss, missed, objective_metric, proposals, score, shortfalls,
 };
 pub use verdict::{
-    Advice, Change, ChangeError, Course, DeployableError, ERROR, Lead, LevelChange, Loss, MIN_BLOCKS, Outcome,
+    Advice, Change, ChangeError, ChangeOutcome, Course, DeployableError, ERROR, Lead, LevelChange, Loss, MIN_BLOCKS,
     Recommendation, TieBreaker, Unfit, between_studies, course, deployable, hides_precision, left_out, level_changes,
     losses, of_gate, planned,
 };

@@ -11,10 +11,10 @@ pub struct Metric {
     pub key: &'static str,
     /// What it is, in words.
     pub title: &'static str,
-    /// A heading of two short lines for narrow tables. It names the unit that tables show (see [`Unit`]).
+    /// A heading of two short lines for narrow tables. It names the unit that tables show (see [`MetricUnit`]).
     pub heading: [&'static str; 2],
     /// What it is counted in.
-    pub unit: Unit,
+    pub unit: MetricUnit,
     /// Which of two values is the better one.
     pub better: Better,
     /// Its value in a trial; `None` where the trial does not have it.
@@ -23,7 +23,7 @@ pub struct Metric {
 
 /// What a metric is counted in, as stored in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum MetricUnit {
     /// Requests in a second.
     PerSecond,
     /// Requests for a second of CPU time.
@@ -54,7 +54,9 @@ pub enum Better {
 impl Metric {
     /// By which share its value in a trial may be rounded: latencies are counted in buckets.
     pub(crate) fn step(&self, trial: &Trial) -> f64 {
-        let Some(measured) = trial.measurement.as_ref().filter(|_| self.unit == Unit::Microseconds) else { return 0.0 };
+        let Some(measured) = trial.measurement.as_ref().filter(|_| self.unit == MetricUnit::Microseconds) else {
+            return 0.0;
+        };
         measured.response.step().max(measured.service.step())
     }
 }
@@ -66,7 +68,7 @@ const fn time(
     heading: [&'static str; 2],
     reader: fn(&Trial) -> Option<f64>,
 ) -> Metric {
-    Metric { key, title, heading, unit: Unit::Microseconds, better: Better::Lower, reader }
+    Metric { key, title, heading, unit: MetricUnit::Microseconds, better: Better::Lower, reader }
 }
 
 /// Every metric. A request counts where it was answered rightly.
@@ -75,7 +77,7 @@ pub static METRICS: &[Metric] = &[
         key: "throughput_rps",
         title: "requests per second",
         heading: ["", "req/s"],
-        unit: Unit::PerSecond,
+        unit: MetricUnit::PerSecond,
         better: Better::Higher,
         reader: |trial| {
             let measured = trial.measurement.as_ref()?;
@@ -86,7 +88,7 @@ pub static METRICS: &[Metric] = &[
         key: "requests_per_cpu_second",
         title: "requests per CPU-second",
         heading: ["req per", "CPU-s"],
-        unit: Unit::PerCpuSecond,
+        unit: MetricUnit::PerCpuSecond,
         better: Better::Higher,
         reader: |trial| {
             let measured = trial.measurement.as_ref()?;
@@ -97,7 +99,7 @@ pub static METRICS: &[Metric] = &[
         key: "cpu_us_per_request",
         title: "CPU time per request",
         heading: ["CPU us", "/request"],
-        unit: Unit::CpuMicroseconds,
+        unit: MetricUnit::CpuMicroseconds,
         better: Better::Lower,
         reader: |trial| {
             let measured = trial.measurement.as_ref()?;
@@ -117,7 +119,7 @@ pub static METRICS: &[Metric] = &[
         key: "memory_peak_bytes",
         title: "peak memory without page cache",
         heading: ["peak", "MiB"],
-        unit: Unit::Bytes,
+        unit: MetricUnit::Bytes,
         better: Better::Lower,
         reader: |trial| Some(trial.measurement.as_ref()?.resources?.memory_peak as f64),
     },
@@ -125,7 +127,7 @@ pub static METRICS: &[Metric] = &[
         key: "failed_share",
         title: "failed requests",
         heading: ["wrong", "%"],
-        unit: Unit::Share,
+        unit: MetricUnit::Share,
         better: Better::Lower,
         reader: |trial| {
             let requests = &trial.measurement.as_ref()?.requests;
@@ -136,7 +138,7 @@ pub static METRICS: &[Metric] = &[
         key: "throttled_share",
         title: "throttled quota periods",
         heading: ["throttled", "%"],
-        unit: Unit::Share,
+        unit: MetricUnit::Share,
         better: Better::Neither,
         reader: |trial| {
             let resources = trial.measurement.as_ref()?.resources?;
@@ -147,7 +149,7 @@ pub static METRICS: &[Metric] = &[
         key: "cpu_share",
         title: "CPU in use of what is allowed",
         heading: ["CPU", "%"],
-        unit: Unit::Share,
+        unit: MetricUnit::Share,
         better: Better::Neither,
         reader: |trial| {
             let resources = trial.measurement.as_ref()?.resources?;
@@ -158,7 +160,7 @@ pub static METRICS: &[Metric] = &[
         key: "unanswered_share",
         title: "requests without a right answer",
         heading: ["fail", "%"],
-        unit: Unit::Share,
+        unit: MetricUnit::Share,
         better: Better::Lower,
         reader: |trial| {
             let measured = trial.measurement.as_ref()?;
@@ -171,7 +173,7 @@ pub static METRICS: &[Metric] = &[
         key: "created_count",
         title: "answers 201 Created",
         heading: ["201", "Created"],
-        unit: Unit::Count,
+        unit: MetricUnit::Count,
         better: Better::Higher,
         reader: |trial| trial.measurement.as_ref()?.status.get(&201).map(|count| *count as f64),
     },
@@ -192,7 +194,7 @@ pub static METRICS: &[Metric] = &[
         key: PER_VCPU_SECOND,
         title: "throughput per vCPU",
         heading: ["req per", "vCPU-s"],
-        unit: Unit::PerCpuSecond,
+        unit: MetricUnit::PerCpuSecond,
         better: Better::Higher,
         reader: |trial| {
             let (measured, _) = (trial.measurement.as_ref()?, trial.scale.as_ref()?);
@@ -203,7 +205,7 @@ pub static METRICS: &[Metric] = &[
         key: "replica_cpu_share",
         title: "CPU in use of what the busiest replica is allowed",
         heading: ["replica", "CPU %"],
-        unit: Unit::Share,
+        unit: MetricUnit::Share,
         better: Better::Neither,
         reader: |trial| {
             let replicas = trial.parts.iter().filter(|part| Topology::is_replica(&part.part));
@@ -219,7 +221,7 @@ pub static METRICS: &[Metric] = &[
         key: "memory_share",
         title: "peak memory of what is allowed",
         heading: ["memory", "%"],
-        unit: Unit::Share,
+        unit: MetricUnit::Share,
         better: Better::Lower,
         reader: |trial| {
             let resources = trial.measurement.as_ref()?.resources?;
@@ -231,7 +233,7 @@ pub static METRICS: &[Metric] = &[
         key: "gateway_error_share",
         title: "answers 502 to 504",
         heading: ["502-504", "%"],
-        unit: Unit::Share,
+        unit: MetricUnit::Share,
         better: Better::Lower,
         reader: |trial| {
             let measured = trial.measurement.as_ref()?;

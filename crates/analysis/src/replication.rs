@@ -26,7 +26,7 @@ const FAILURES: [&str; 3] = ["failed_share", "unanswered_share", "gateway_error_
 
 /// What became of a published difference or claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum ReplicationVerdict {
     /// It holds here too.
     Confirmed,
     /// It does not hold here: the opposite does, or there is no difference.
@@ -112,22 +112,22 @@ pub struct ReplicatedPair {
     /// What was found here; `a` is the published better one.
     pub verdict: Option<Verdict>,
     /// What that means for the published difference.
-    pub standing: Standing,
+    pub standing: ReplicationVerdict,
     /// Where it was measured and not confirmed: what was found in one of the two and not in the other, or is a warning. Empty is
     /// unexplained.
-    pub because: Vec<Cause>,
+    pub because: Vec<PossibleCause>,
 }
 
 /// What was found beside something that was measured and not confirmed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause {
+pub struct PossibleCause {
     /// The case that it was found in, or the table where it is about all of its cases.
     pub of: String,
     /// What was found.
     pub text: String,
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for PossibleCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.of, self.text)
     }
@@ -139,13 +139,13 @@ pub struct CheckedClaim<'a> {
     /// The claim.
     pub claim: &'a Claim,
     /// What became of it.
-    pub standing: Standing,
+    pub standing: ReplicationVerdict,
     /// The metric that it is about.
     pub metric: Option<&'static Metric>,
     /// The ratio or figure that was found here.
     pub found: Option<Estimate>,
     /// Where it was measured and not confirmed: as for a pair. Empty is unexplained.
-    pub because: Vec<Cause>,
+    pub because: Vec<PossibleCause>,
     /// Why it is not tested.
     pub problem: Option<String>,
 }
@@ -171,7 +171,7 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
     let run_of = |id: &str| runs.iter().find(|run| run.table.id == *id);
     let untested = |metric, problem: String| CheckedClaim {
         claim,
-        standing: Standing::Untested,
+        standing: ReplicationVerdict::Untested,
         metric,
         found: None,
         because: Vec::new(),
@@ -206,11 +206,11 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
                 && !(within.from.is_none_or(|from| from < 1.0) && within.to.is_none_or(|to| to > 1.0));
             let found = found.map(|(ratio, _)| ratio);
             let standing = match found.and_then(|ratio| ratio.low.zip(ratio.high)) {
-                _ if !run.is_finished() => Standing::Undecided,
-                _ if same => Standing::Refuted,
-                Some((low, high)) if within.hold(low, high) => Standing::Confirmed,
-                Some((low, high)) if within.exclude(low, high) => Standing::Refuted,
-                _ => Standing::Undecided,
+                _ if !run.is_finished() => ReplicationVerdict::Undecided,
+                _ if same => ReplicationVerdict::Refuted,
+                Some((low, high)) if within.hold(low, high) => ReplicationVerdict::Confirmed,
+                Some((low, high)) if within.exclude(low, high) => ReplicationVerdict::Refuted,
+                _ => ReplicationVerdict::Undecided,
             };
             let problem = found.is_none().then(|| cases().find_map(|case| run.problem(case))).flatten();
             let because = run.because(standing, found, || {
@@ -226,10 +226,10 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
             }
             let found = run.figure(key, of).map(|figure| figure.estimate);
             let standing = match found.and_then(|found| found.low.zip(found.high)) {
-                _ if !run.is_finished() => Standing::Undecided,
-                Some((low, high)) if within.hold(low, high) => Standing::Confirmed,
-                Some((low, high)) if within.exclude(low, high) => Standing::Refuted,
-                _ => Standing::Undecided,
+                _ if !run.is_finished() => ReplicationVerdict::Undecided,
+                Some((low, high)) if within.hold(low, high) => ReplicationVerdict::Confirmed,
+                Some((low, high)) if within.exclude(low, high) => ReplicationVerdict::Refuted,
+                _ => ReplicationVerdict::Undecided,
             };
             let problem = if found.is_none() { run.problem(of) } else { None };
             let because = run.because(standing, found, || found_in(run, of));
@@ -245,14 +245,19 @@ impl TableRun<'_> {
     }
 
     /// What explains something that was measured and not confirmed.
-    fn because(&self, standing: Standing, found: Option<Estimate>, causes: impl FnOnce() -> Vec<Cause>) -> Vec<Cause> {
-        if found.is_none() || !matches!(standing, Standing::Refuted | Standing::Undecided) {
+    fn because(
+        &self,
+        standing: ReplicationVerdict,
+        found: Option<Estimate>,
+        causes: impl FnOnce() -> Vec<PossibleCause>,
+    ) -> Vec<PossibleCause> {
+        if found.is_none() || !matches!(standing, ReplicationVerdict::Refuted | ReplicationVerdict::Undecided) {
             Vec::new()
         } else if self.is_finished() {
             causes()
         } else {
             let text = "It was not completed, so it has no verdict.".to_owned();
-            vec![Cause { of: self.table.id.clone(), text }]
+            vec![PossibleCause { of: self.table.id.clone(), text }]
         }
     }
 
@@ -389,10 +394,10 @@ fn pairs(run: &TableRun<'_>, mut verdicts: Vec<Verdict>) -> Vec<ReplicatedPair> 
     let pair = |Asked { column, metric, a, b, published }| {
         let verdict = against(&verdicts, metric.key, a, b);
         let standing = match verdict.as_ref().map(|verdict| verdict.verdict) {
-            _ if [a, b].into_iter().any(|case| run.left_out(case).is_some()) => Standing::Untested,
-            Some(VerdictWord::Faster) => Standing::Confirmed,
-            Some(VerdictWord::Slower | VerdictWord::Equivalent) => Standing::Refuted,
-            Some(VerdictWord::Undecided) | None => Standing::Undecided,
+            _ if [a, b].into_iter().any(|case| run.left_out(case).is_some()) => ReplicationVerdict::Untested,
+            Some(VerdictWord::Faster) => ReplicationVerdict::Confirmed,
+            Some(VerdictWord::Slower | VerdictWord::Equivalent) => ReplicationVerdict::Refuted,
+            Some(VerdictWord::Undecided) | None => ReplicationVerdict::Undecided,
         };
         let ratio = verdict.as_ref().map(|verdict| verdict.ratio);
         let because = run.because(standing, ratio, || causes(run, a, b));
@@ -406,14 +411,14 @@ fn findings<'a>(run: &TableRun<'a>, case: &CaseId) -> &'a [Finding] {
 }
 
 /// All that was found in a case by itself.
-fn found_in(run: &TableRun<'_>, case: &CaseId) -> Vec<Cause> {
+fn found_in(run: &TableRun<'_>, case: &CaseId) -> Vec<PossibleCause> {
     let found = findings(run, case).iter().filter(|finding| finding.id != PHP_BUILDS_DIFFER);
     found.map(|finding| cause(case, finding)).collect()
 }
 
 /// What was found in one of two cases and not in the other, and warnings of either. Which PHP they run says nothing of two that
 /// run the same.
-fn causes(run: &TableRun<'_>, a: &CaseId, b: &CaseId) -> Vec<Cause> {
+fn causes(run: &TableRun<'_>, a: &CaseId, b: &CaseId) -> Vec<PossibleCause> {
     let mut causes = Vec::new();
     for (case, other) in [(a, b), (b, a)] {
         for finding in findings(run, case) {
@@ -427,8 +432,8 @@ fn causes(run: &TableRun<'_>, a: &CaseId, b: &CaseId) -> Vec<Cause> {
     causes
 }
 
-fn cause(case: &CaseId, finding: &Finding) -> Cause {
-    Cause { of: case.to_string(), text: finding.text.clone() }
+fn cause(case: &CaseId, finding: &Finding) -> PossibleCause {
+    PossibleCause { of: case.to_string(), text: finding.text.clone() }
 }
 
 #[cfg(test)]
@@ -504,11 +509,14 @@ mod tests {
             let replication = replicate(run);
             let standing: BTreeMap<_, _> =
                 replication.pairs.iter().map(|pair| (format!("{} {}", pair.a, pair.b), pair.standing)).collect();
-            assert_eq!(standing["twice base"], Standing::Confirmed);
-            assert_eq!(standing["turned twice"], Standing::Refuted);
-            assert_eq!(standing["turned base"], Standing::Refuted);
-            assert!(matches!(standing["base same"], Standing::Refuted | Standing::Undecided), "{standing:?}");
-            assert_eq!(standing["base missing"], Standing::Untested);
+            assert_eq!(standing["twice base"], ReplicationVerdict::Confirmed);
+            assert_eq!(standing["turned twice"], ReplicationVerdict::Refuted);
+            assert_eq!(standing["turned base"], ReplicationVerdict::Refuted);
+            assert!(
+                matches!(standing["base same"], ReplicationVerdict::Refuted | ReplicationVerdict::Undecided),
+                "{standing:?}"
+            );
+            assert_eq!(standing["base missing"], ReplicationVerdict::Untested);
             assert!(!standing.keys().any(|pair| pair == "near base"), "10 % is no difference");
             let missing = &replication.rows[5];
             assert_eq!((missing.problem.as_deref(), missing.ratios[0].published), (Some("needs a thing"), Some(0.5)));
@@ -563,7 +571,7 @@ mod tests {
             let tests = [ratio, figure(100.0), figure(10_000.0)];
             let claims = tests.map(|test| Claim { says: "so".to_owned(), test });
             let standings = |run: TableRun<'_>| claims.each_ref().map(|claim| check(claim, &[run]).standing);
-            use Standing::{Confirmed, Refuted, Undecided};
+            use ReplicationVerdict::{Confirmed, Refuted, Undecided};
             assert_eq!(standings(*run), [Confirmed, Confirmed, Refuted]);
             let study = Study { rounds: Rounds::Fixed(6), ..run.study.unwrap().clone() };
             let unfinished = TableRun { study: Some(&study), ..*run };
@@ -601,22 +609,30 @@ mod tests {
             within: Bounds { from, to },
         };
         for (says, test, standing) in [
-            ("faster", ratio("a", "b", Some(1.0), None), Standing::Confirmed),
-            ("faster, turned", ratio("b", "a", Some(1.0), None), Standing::Refuted),
-            ("about twice", ratio("a", "b", Some(1.6), Some(2.5)), Standing::Confirmed),
-            ("thrice", ratio("a", "b", Some(2.5), Some(3.5)), Standing::Refuted),
-            ("exactly twice", ratio("a", "b", Some(1.999), Some(2.001)), Standing::Undecided),
-            ("the same", ratio("a", "c", Some(0.9), Some(1.1)), Standing::Confirmed),
-            ("more, of the same", ratio("c", "a", Some(1.0), None), Standing::Refuted),
-            ("as much or more", ratio("c", "a", Some(0.97), None), Standing::Confirmed),
-            ("not there", ratio("a", "d", Some(1.0), None), Standing::Untested),
-            ("more than another ratio", against(["a", "b"], ["c", "b"], Some(1.5), None), Standing::Refuted),
-            ("as another ratio", against(["a", "b"], ["c", "b"], Some(0.9), Some(1.1)), Standing::Confirmed),
-            ("twice another ratio", against(["a", "b"], ["a", "c"], Some(1.8), Some(2.2)), Standing::Confirmed),
-            ("another ratio, not there", against(["a", "b"], ["d", "b"], None, Some(1.0)), Standing::Untested),
-            ("no failures", figure("a", "failed_share", None, Some(0.001)), Standing::Confirmed),
-            ("failures", figure("a", "failed_share", Some(0.3), None), Standing::Refuted),
-            ("no such table", ClaimTest::Untested { because: "nobody can".to_owned() }, Standing::Untested),
+            ("faster", ratio("a", "b", Some(1.0), None), ReplicationVerdict::Confirmed),
+            ("faster, turned", ratio("b", "a", Some(1.0), None), ReplicationVerdict::Refuted),
+            ("about twice", ratio("a", "b", Some(1.6), Some(2.5)), ReplicationVerdict::Confirmed),
+            ("thrice", ratio("a", "b", Some(2.5), Some(3.5)), ReplicationVerdict::Refuted),
+            ("exactly twice", ratio("a", "b", Some(1.999), Some(2.001)), ReplicationVerdict::Undecided),
+            ("the same", ratio("a", "c", Some(0.9), Some(1.1)), ReplicationVerdict::Confirmed),
+            ("more, of the same", ratio("c", "a", Some(1.0), None), ReplicationVerdict::Refuted),
+            ("as much or more", ratio("c", "a", Some(0.97), None), ReplicationVerdict::Confirmed),
+            ("not there", ratio("a", "d", Some(1.0), None), ReplicationVerdict::Untested),
+            ("more than another ratio", against(["a", "b"], ["c", "b"], Some(1.5), None), ReplicationVerdict::Refuted),
+            ("as another ratio", against(["a", "b"], ["c", "b"], Some(0.9), Some(1.1)), ReplicationVerdict::Confirmed),
+            (
+                "twice another ratio",
+                against(["a", "b"], ["a", "c"], Some(1.8), Some(2.2)),
+                ReplicationVerdict::Confirmed,
+            ),
+            (
+                "another ratio, not there",
+                against(["a", "b"], ["d", "b"], None, Some(1.0)),
+                ReplicationVerdict::Untested,
+            ),
+            ("no failures", figure("a", "failed_share", None, Some(0.001)), ReplicationVerdict::Confirmed),
+            ("failures", figure("a", "failed_share", Some(0.3), None), ReplicationVerdict::Refuted),
+            ("no such table", ClaimTest::Untested { because: "nobody can".to_owned() }, ReplicationVerdict::Untested),
         ] {
             let claim = Claim { says: says.to_owned(), test };
             let found = with_run(&rows, |run| check(&claim, &[*run]).standing);
@@ -649,11 +665,11 @@ mod tests {
             Claim { says: "so".to_owned(), test }
         };
         for (name, a, b, [from, to], of_claim, of_pair) in [
-            ("the same", [7; 3], [7; 3], [0.99, 1.01], Standing::Confirmed, Standing::Refuted),
-            ("less is said", [7; 3], [7; 3], [0.5, 1.0], Standing::Refuted, Standing::Refuted),
-            ("thrice", [9; 3], [3; 3], [3.0, 3.0], Standing::Confirmed, Standing::Confirmed),
-            ("a tenth more", [11; 3], [10; 3], [1.2, 2.0], Standing::Refuted, Standing::Confirmed),
-            ("not always", [9, 9, 3], [3; 3], [1.0, 3.0], Standing::Undecided, Standing::Undecided),
+            ("the same", [7; 3], [7; 3], [0.99, 1.01], ReplicationVerdict::Confirmed, ReplicationVerdict::Refuted),
+            ("less is said", [7; 3], [7; 3], [0.5, 1.0], ReplicationVerdict::Refuted, ReplicationVerdict::Refuted),
+            ("thrice", [9; 3], [3; 3], [3.0, 3.0], ReplicationVerdict::Confirmed, ReplicationVerdict::Confirmed),
+            ("a tenth more", [11; 3], [10; 3], [1.2, 2.0], ReplicationVerdict::Refuted, ReplicationVerdict::Confirmed),
+            ("not always", [9, 9, 3], [3; 3], [1.0, 3.0], ReplicationVerdict::Undecided, ReplicationVerdict::Undecided),
         ] {
             created(a, b, |run| {
                 assert_eq!(check(&claim(from, to), &[*run]).standing, of_claim, "{name}");
@@ -678,11 +694,11 @@ mod tests {
         let pairs: Vec<_> =
             pairs.pairs.iter().map(|pair| (pair.column, pair.a.as_str(), pair.b.as_str(), pair.standing)).collect();
         // 400 is near to the end of 200 to 380, 9 to that of 10 to 20, and 0 has no ratio.
-        assert_eq!(pairs, [(0, "a", "c", Standing::Confirmed), (0, "b", "c", Standing::Confirmed)]);
+        assert_eq!(pairs, [(0, "a", "c", ReplicationVerdict::Confirmed), (0, "b", "c", ReplicationVerdict::Confirmed)]);
         table.rows[2].figures[1] = figure(40.0, 40.0);
         let run = TableRun { table: &table, study: Some(&study), trials: &trials, analysis: None, left_out: &[] };
         let pair = &replicate(&run).pairs[2];
-        assert_eq!((pair.column, pair.a.as_str(), pair.standing), (1, "b", Standing::Confirmed), "{pair:?}");
+        assert_eq!((pair.column, pair.a.as_str(), pair.standing), (1, "b", ReplicationVerdict::Confirmed), "{pair:?}");
         assert_eq!(pair.verdict.as_ref().unwrap().metric, "cpu_us_per_request");
     }
 

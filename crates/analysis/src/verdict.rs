@@ -14,7 +14,7 @@ mod recommendation;
 mod stopping_rule;
 
 pub use self::change::{Change, ChangeError, Loss, between_studies, losses, of_gate};
-pub use self::change_outcome::Outcome;
+pub use self::change_outcome::ChangeOutcome;
 pub use self::change_points::{LevelChange, level_changes};
 pub use self::deployable::{DeployableError, deployable};
 pub(crate) use self::judge::{Verdicts, against, contrast, judge, judge_together};

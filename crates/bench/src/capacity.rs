@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use stampede_analysis::{Capacity, CapacityStep, Found, ProbeWatch, capacity, capacity_step};
+use stampede_analysis::{Capacity, CapacityFound, CapacityStep, ProbeWatch, capacity, capacity_step};
 use stampede_core::{Latencies, Load, Measurement, Random, Rounds, Slo, SloSecond, Study, StudyKind};
 
 use self::queue::{Queue, Server};
@@ -100,7 +100,7 @@ struct Search {
 impl Search {
     fn rate(&self) -> Option<(f64, f64, f64)> {
         match self.capacity.found {
-            Some(Found::Rate { rate, low, high, .. }) => Some((rate, low, high)),
+            Some(CapacityFound::Rate { rate, low, high, .. }) => Some((rate, low, high)),
             _ => None,
         }
     }
@@ -141,7 +141,8 @@ pub(crate) fn run(asked: &Capacities) -> Result<(), Failure> {
             searches.iter().filter_map(|search| Some(100.0 * (search.rate()?.0 / subject.truth - 1.0).abs())).collect();
         off.sort_by(f64::total_cmp);
         let inside = share(&|search| search.rate().is_some_and(|(_, low, high)| (low..=high).contains(&subject.truth)));
-        let confirmed = share(&|search| matches!(search.capacity.found, Some(Found::Rate { confirmed: true, .. })));
+        let confirmed =
+            share(&|search| matches!(search.capacity.found, Some(CapacityFound::Rate { confirmed: true, .. })));
         let probes: usize = searches.iter().map(|search| search.capacity.probes.len()).sum();
         let time: Duration = searches.iter().map(|search| search.time).sum();
         rows.push(vec![

@@ -29,6 +29,21 @@ pub fn publications() -> Vec<KnownPublication> {
     Studies::iter().filter_map(|file| known(&file)).collect()
 }
 
+/// What is known of experiments, and the name of the one that is asked for: what ends in .yaml is the file of one of one's own.
+///
+/// # Errors
+///
+/// When that file cannot be read.
+pub fn experiments(asked: String) -> Result<(String, Vec<KnownPublication>), String> {
+    if !asked.ends_with(".yaml") {
+        return Ok((asked, publications()));
+    }
+    let text = fs::read_to_string(&asked)
+        .map_err(|error| format!("{asked} cannot be read: {error}; name an experiment, or its file"))?;
+    let name = Path::new(&asked).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok((name.clone(), vec![KnownPublication { name, place: asked, text }]))
+}
+
 /// Where unpacked workloads and kept builds are, which can be removed at any time.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use crate::kernel_file::{Keyed, read_number};
 
 /// Counters of a group at one instant; each counts from the group's making.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct GroupCounters {
     /// CPU time used.
     pub cpu: Duration,
     /// Quota periods in which something ran.
@@ -38,7 +38,7 @@ impl Group {
     /// # Errors
     ///
     /// As [`read_v1`] and [`read_v2`].
-    pub fn read_counters(&self) -> Result<Counters, FileError> {
+    pub fn read_counters(&self) -> Result<GroupCounters, FileError> {
         match self {
             Self::V1(folders) => read_v1(&folders.cpu, &folders.cpuacct, &folders.memory),
             Self::V2 { dir } => read_v2(dir),
@@ -56,12 +56,12 @@ impl Group {
 ///
 /// When a file cannot be read or is not as documented. What older kernels lack (`total_shmem`, kernel memory,
 /// `oom_kill`, `total_pgmajfault`) counts as 0.
-pub fn read_v1(cpu: &Path, cpuacct: &Path, memory: &Path) -> Result<Counters, FileError> {
+pub fn read_v1(cpu: &Path, cpuacct: &Path, memory: &Path) -> Result<GroupCounters, FileError> {
     let bandwidth = Keyed::read(cpu.join("cpu.stat"))?;
     let stat = Keyed::read(memory.join("memory.stat"))?;
     let shared = stat.get("total_shmem")?.unwrap_or(0);
     let kernel = memory.join("memory.kmem.usage_in_bytes");
-    Ok(Counters {
+    Ok(GroupCounters {
         cpu: Duration::from_nanos(read_number(&cpuacct.join("cpuacct.usage"))?),
         periods: bandwidth.require("nr_periods")?,
         throttled_periods: bandwidth.require("nr_throttled")?,
@@ -85,7 +85,7 @@ pub fn read_v1(cpu: &Path, cpuacct: &Path, memory: &Path) -> Result<Counters, Fi
 /// # Errors
 ///
 /// When a file cannot be read or is not as documented.
-pub fn read_v2(dir: &Path) -> Result<Counters, FileError> {
+pub fn read_v2(dir: &Path) -> Result<GroupCounters, FileError> {
     let cpu = Keyed::read(dir.join("cpu.stat"))?;
     let stat = Keyed::read(dir.join("memory.stat"))?;
     let shared = stat.require("shmem")?;
@@ -96,7 +96,7 @@ pub fn read_v2(dir: &Path) -> Result<Counters, FileError> {
             .iter()
             .try_fold(0, |sum, part| Ok(sum + stat.get(part)?.unwrap_or(0)))?,
     };
-    Ok(Counters {
+    Ok(GroupCounters {
         cpu: Duration::from_micros(cpu.require("usage_usec")?),
         periods: cpu.require("nr_periods")?,
         throttled_periods: cpu.require("nr_throttled")?,

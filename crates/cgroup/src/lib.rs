@@ -15,9 +15,9 @@ mod kill;
 mod limits;
 mod mount;
 
-pub use counters::{Counters, read_v1, read_v2, throttled};
+pub use counters::{GroupCounters, read_v1, read_v2, throttled};
 pub use group::{Group, RemoveError, V1Folders};
 pub use hierarchy::{DetectError, Hierarchy, Place};
 pub use kernel_file::FileError;
 pub use kill::KillError;
-pub use limits::{Bound, CpuQuota, InForce, Limits, QUOTA_PERIOD};
+pub use limits::{Bound, CpuQuota, GroupLimits, InForce, QUOTA_PERIOD};

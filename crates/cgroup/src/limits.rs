@@ -35,7 +35,7 @@ pub struct CpuQuota {
 
 /// What a group shall be held to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct GroupLimits {
     /// CPU time in each [`QUOTA_PERIOD`]; the kernel takes no less than 1 ms.
     pub runtime: Duration,
     /// Bytes of memory, without swap.
@@ -66,8 +66,8 @@ impl Group {
     /// # Errors
     ///
     /// When the kernel refuses a value: a quota under 1 ms or above a parent's, a processor that the parent lacks.
-    pub fn set_limits(&self, limits: &Limits) -> Result<(), FileError> {
-        let Limits { runtime, memory, cpus } = limits;
+    pub fn set_limits(&self, limits: &GroupLimits) -> Result<(), FileError> {
+        let GroupLimits { runtime, memory, cpus } = limits;
         let period = QUOTA_PERIOD.as_micros();
         let runtime = runtime.as_micros();
         let memory = memory.to_string();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-use stampede_cgroup::{Bound, CpuQuota, DetectError, Group, Hierarchy, InForce, Limits, read_v1, read_v2};
+use stampede_cgroup::{Bound, CpuQuota, DetectError, Group, GroupLimits, Hierarchy, InForce, read_v1, read_v2};
 use tempfile::TempDir;
 
 /// A root folder with the given files.
@@ -24,7 +24,7 @@ fn mount(point: &str, root: &str, kind: &str, options: &str) -> String {
     format!("30 20 0:29 {root} {point} rw,relatime shared:1 - {kind} {kind} {options}\n")
 }
 
-const LIMITS: Limits = Limits { runtime: Duration::from_millis(50), memory: 64 << 20, cpus: Vec::new() };
+const LIMITS: GroupLimits = GroupLimits { runtime: Duration::from_millis(50), memory: 64 << 20, cpus: Vec::new() };
 
 #[test]
 fn separate_v1_controllers_in_a_container_are_found_through_their_mounts_roots() {
@@ -96,7 +96,7 @@ fn a_v1_group_is_made_filled_limited_and_joined_also_where_controllers_share_a_f
     let group = hierarchy.group("r1");
     hierarchy.create(&group).unwrap();
     group.weigh().unwrap();
-    group.set_limits(&Limits { cpus: vec![1, 3], ..LIMITS }).unwrap();
+    group.set_limits(&GroupLimits { cpus: vec![1, 3], ..LIMITS }).unwrap();
     group.add_process(rustix::process::getpid()).unwrap();
 
     let read = |path: &str| fs::read_to_string(root.path().join("sys/fs/cgroup").join(path));

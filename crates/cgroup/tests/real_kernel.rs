@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getpid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use stampede_cgroup::{Bound, Counters, CpuQuota, Group, Hierarchy, InForce, Limits, QUOTA_PERIOD};
+use stampede_cgroup::{Bound, CpuQuota, Group, GroupCounters, GroupLimits, Hierarchy, InForce, QUOTA_PERIOD};
 
 /// A group of a test. When the test fails, what runs in it is killed all the same.
 struct Made(Group);
@@ -58,7 +58,7 @@ fn spawn(group: &Group, script: &str) -> Child {
     command.spawn().unwrap()
 }
 
-fn counters(group: &Group) -> Counters {
+fn counters(group: &Group) -> GroupCounters {
     group.read_counters().unwrap()
 }
 
@@ -73,7 +73,7 @@ fn end(group: &Group, mut child: Child) {
 #[test]
 fn limits_are_read_back_and_a_busy_loop_is_held_to_its_quota() {
     let Some(group) = make("quota") else { return };
-    group.set_limits(&Limits { runtime: Duration::from_millis(20), memory: 64 << 20, cpus: vec![0] }).unwrap();
+    group.set_limits(&GroupLimits { runtime: Duration::from_millis(20), memory: 64 << 20, cpus: vec![0] }).unwrap();
     assert_eq!(
         group.read_limits().unwrap(),
         InForce {
@@ -152,7 +152,7 @@ fn without_a_kill_file_a_group_is_frozen_and_killed() {
 #[test]
 fn a_process_killed_for_memory_is_counted() {
     let Some(group) = make("oom") else { return };
-    group.set_limits(&Limits { runtime: Duration::from_millis(100), memory: 8 << 20, cpus: vec![0] }).unwrap();
+    group.set_limits(&GroupLimits { runtime: Duration::from_millis(100), memory: 8 << 20, cpus: vec![0] }).unwrap();
     let mut child = spawn(&group, "x=0123456789abcdef; while :; do x=$x$x; done");
     let deadline = Instant::now() + Duration::from_secs(20);
     while counters(&group).oom_kills == 0 {
@@ -175,9 +175,9 @@ fn removing_a_group_that_is_gone_is_no_failure() {
 #[test]
 fn groups_below_are_held_to_their_share_and_end_with_the_group() {
     let Some(group) = make("shares") else { return };
-    group.set_limits(&Limits { runtime: Duration::from_millis(60), memory: 128 << 20, cpus: vec![0] }).unwrap();
+    group.set_limits(&GroupLimits { runtime: Duration::from_millis(60), memory: 128 << 20, cpus: vec![0] }).unwrap();
     let small = group.create_child("small").unwrap();
-    small.set_limits(&Limits { runtime: Duration::from_millis(20), memory: 64 << 20, cpus: vec![0] }).unwrap();
+    small.set_limits(&GroupLimits { runtime: Duration::from_millis(20), memory: 64 << 20, cpus: vec![0] }).unwrap();
     let free = group.create_child("free").unwrap();
 
     let quota = |millis| Bound::AtMost(CpuQuota { runtime: Duration::from_millis(millis), period: QUOTA_PERIOD });
@@ -186,7 +186,7 @@ fn groups_below_are_held_to_their_share_and_end_with_the_group() {
     }
     let mut busy = [spawn(&small, "while :; do :; done"), spawn(&free, "while :; do :; done")];
     let cpu = |group: &Group| counters(group).cpu;
-    let until = |done: &dyn Fn(&Counters) -> bool| {
+    let until = |done: &dyn Fn(&GroupCounters) -> bool| {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let now = counters(&small);
@@ -222,9 +222,9 @@ fn groups_below_are_held_to_their_share_and_end_with_the_group() {
 #[test]
 fn a_memory_kill_below_counts_in_the_group_above() {
     let Some(group) = make("kills") else { return };
-    group.set_limits(&Limits { runtime: Duration::from_millis(100), memory: 128 << 20, cpus: vec![0] }).unwrap();
+    group.set_limits(&GroupLimits { runtime: Duration::from_millis(100), memory: 128 << 20, cpus: vec![0] }).unwrap();
     let part = group.create_child("part").unwrap();
-    part.set_limits(&Limits { runtime: Duration::from_millis(100), memory: 8 << 20, cpus: vec![0] }).unwrap();
+    part.set_limits(&GroupLimits { runtime: Duration::from_millis(100), memory: 8 << 20, cpus: vec![0] }).unwrap();
     let mut greedy = spawn(&part, "x=0123456789abcdef; while :; do x=$x$x; done");
     greedy.wait().unwrap();
     assert_eq!((counters(&part).oom_kills, counters(&group).oom_kills), (1, 1));
@@ -270,7 +270,7 @@ fn neighbours_wait_until_a_group_has_what_its_quota_grants() {
     group.weigh().unwrap();
     let allowed = sched_getaffinity(None).unwrap();
     let cpu = (0..).find(|cpu| allowed.is_set(*cpu as usize)).unwrap();
-    group.set_limits(&Limits { runtime: Duration::from_millis(50), memory: 64 << 20, cpus: vec![cpu] }).unwrap();
+    group.set_limits(&GroupLimits { runtime: Duration::from_millis(50), memory: 64 << 20, cpus: vec![cpu] }).unwrap();
     let neighbours: Vec<_> = (0..4).map(|_| Neighbour::start(cpu)).collect();
     let child = spawn(&group, "while :; do :; done");
     let times = || (counters(&group).cpu, neighbours.iter().map(Neighbour::cpu).sum::<Duration>());

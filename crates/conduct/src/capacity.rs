@@ -8,7 +8,7 @@ use stampede_harness::{Copies, Prepared};
 
 use crate::exit::Failure;
 use crate::host::{Bench, Ended};
-use crate::record::{Record, Sinks};
+use crate::record::{Sinks, StudyRecord};
 use crate::resumption;
 use crate::site::Site;
 use crate::study::{Ready, StudyRequest, recorded};
@@ -22,11 +22,11 @@ pub fn capacity(
     bench: Bench<'_>,
     store: &Path,
     request: &StudyRequest<'_>,
-) -> Result<(Result<Ended, Failure>, Record), Failure> {
+) -> Result<(Result<Ended, Failure>, StudyRecord), Failure> {
     recorded(bench, store, request, async |site, record| search(request, site, record).await)
 }
 
-async fn search(request: &StudyRequest<'_>, site: &Site<'_>, record: &mut Record) -> Result<(), Failure> {
+async fn search(request: &StudyRequest<'_>, site: &Site<'_>, record: &mut StudyRecord) -> Result<(), Failure> {
     let plan = request.plan;
     let ready = Ready::of(request, site, &mut Copies::default()).await?;
     let Some(probed) = ready.prepared.first() else { return Err(Failure::missing("there is nothing to run")) };

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use stampede_analysis::{Found, capacity};
+use stampede_analysis::{CapacityFound, capacity};
 use stampede_core::{Outcome, Study, StudyKind, Trial, with_causes};
 use stampede_store::{StoreError, StoredStudy};
 
@@ -78,9 +78,9 @@ pub fn exit_of(study: Option<&Study>, trials: &[Trial]) -> Exit {
         && let Some(found) = capacity(study, trials).found
     {
         return match found {
-            Found::Rate { .. } => Exit::Done,
-            Found::Nothing { .. } => Exit::GateFailed,
-            Found::BeyondGenerator { .. } => Exit::Invalid,
+            CapacityFound::Rate { .. } => Exit::Done,
+            CapacityFound::Nothing { .. } => Exit::GateFailed,
+            CapacityFound::BeyondGenerator { .. } => Exit::Invalid,
         };
     }
     // A change that does not work answers the question as well.

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use stampede_analysis::{Change, ChangeError, Loss, Outcome, between_studies, losses, of_gate};
-use stampede_core::{Candidate, CaseId, Exchange, StudyKind};
-use stampede_plan::{ComparePlan, RuntimeChoice};
+use stampede_analysis::{
+    Change, ChangeError, ChangeOutcome, Loss, MetricUnit, between_studies, losses, metric, of_gate,
+};
+use stampede_core::{Candidate, Case, CaseId, Exchange, Study, StudyKind};
+use stampede_plan::{ChangeMetric, ComparePlan, RuntimeChoice};
 use stampede_store::StoredStudy;
 
 use crate::exit::{Exit, Failure, exit_of};
@@ -71,7 +73,7 @@ pub fn gate(
 /// # Errors
 ///
 /// When they cannot be compared, or what was measured says nothing.
-pub fn gate_stored(studies: [&StoredStudy; 2], metric: Option<&str>, threshold: f64) -> Result<Vec<Change>, Failure> {
+pub fn gate_stored(studies: [&StoredStudy; 2], key: Option<&str>, threshold: f64) -> Result<Vec<Change>, Failure> {
     let is_scaled = |stored: &StoredStudy| {
         stored.study.kind == StudyKind::Scale || stored.trials.iter().any(|trial| trial.scale.is_some())
     };
@@ -82,7 +84,7 @@ pub fn gate_stored(studies: [&StoredStudy; 2], metric: Option<&str>, threshold: 
         )));
     }
     let [base, head] = studies.map(|stored| (&stored.study, &stored.trials[..]));
-    between_studies(metric.and_then(stampede_analysis::metric), base, head, threshold).map_err(|error| match error {
+    between_studies(key.and_then(metric), base, head, threshold).map_err(|error| match error {
         ChangeError::NothingInCommon | ChangeError::Conditions { .. } => Failure::usage(error),
         _ => Failure { exit: Exit::Invalid, ..Failure::missing(error) },
     })
@@ -95,11 +97,28 @@ pub fn gate_losses(studies: &[StoredStudy], changes: &[Change]) -> Vec<Loss> {
     all.filter(|loss| studies.len() == 1 || changes.iter().any(|change| change.case == loss.case)).collect()
 }
 
+/// What decides about a change that is judged by a metric, or by what follows from the load.
+#[must_use]
+pub fn decided_by(key: Option<&str>) -> ChangeMetric {
+    match key.and_then(metric) {
+        Some(metric) if metric.unit == MetricUnit::Microseconds => ChangeMetric::Latency,
+        _ => ChangeMetric::Mean,
+    }
+}
+
+/// What both sides were asked, and under which limits: `shop on nginx-fpm: 1 CPU and 512 MiB, load closed:16`.
+#[must_use]
+pub fn gate_question(study: &Study) -> String {
+    let of = |Case { runtime, limits, .. }: &Case| format!(" on {runtime}: {} CPU and {}", limits.cpus, limits.memory);
+    let case = study.cases.first().map(|case| format!("{}, load {}", of(case), case.whole_load()));
+    format!("{}{}", study.workload, case.unwrap_or_default())
+}
+
 /// How a gate ends. A change that is shown to be worse fails, whatever else is the matter; otherwise all trials must count.
 #[must_use]
-pub fn gate_exit(outcome: Outcome, passes: bool, losses: &[Loss]) -> Exit {
+pub fn gate_exit(outcome: ChangeOutcome, passes: bool, losses: &[Loss]) -> Exit {
     match outcome {
-        Outcome::Failed => Exit::GateFailed,
+        ChangeOutcome::Failed => Exit::GateFailed,
         _ if losses.iter().any(|loss| loss.failed > 0) => Exit::TrialFailed,
         _ if losses.iter().any(|loss| loss.invalid > 0) => Exit::Invalid,
         _ if passes => Exit::Done,
@@ -203,6 +222,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_response_time_is_decided_by_what_needs_long_windows() {
+        for (key, expected) in [
+            (None, ChangeMetric::Mean),
+            (Some("response_p99_us"), ChangeMetric::Latency),
+            (Some("cpu_us_per_request"), ChangeMetric::Mean),
+            (Some("throughput_rps"), ChangeMetric::Mean),
+        ] {
+            assert_eq!(decided_by(key), expected, "{key:?}");
+        }
+    }
+
+    #[test]
     fn trials_that_do_not_count_are_no_pass() {
         let loss = |failed: u32, invalid: u32| Loss {
             case: CaseId::new("head"),
@@ -212,13 +243,13 @@ mod tests {
             reason: "no answer".to_owned(),
         };
         for (outcome, lost, passes, expected) in [
-            (Outcome::Passed, None, true, Exit::Done),
-            (Outcome::Passed, Some(loss(9, 0)), true, Exit::TrialFailed),
-            (Outcome::Passed, Some(loss(0, 1)), true, Exit::Invalid),
-            (Outcome::Undecided, Some(loss(1, 1)), false, Exit::TrialFailed),
-            (Outcome::Undecided, None, false, Exit::GateFailed),
-            (Outcome::Undecided, None, true, Exit::Done),
-            (Outcome::Failed, Some(loss(9, 0)), false, Exit::GateFailed),
+            (ChangeOutcome::Passed, None, true, Exit::Done),
+            (ChangeOutcome::Passed, Some(loss(9, 0)), true, Exit::TrialFailed),
+            (ChangeOutcome::Passed, Some(loss(0, 1)), true, Exit::Invalid),
+            (ChangeOutcome::Undecided, Some(loss(1, 1)), false, Exit::TrialFailed),
+            (ChangeOutcome::Undecided, None, false, Exit::GateFailed),
+            (ChangeOutcome::Undecided, None, true, Exit::Done),
+            (ChangeOutcome::Failed, Some(loss(9, 0)), false, Exit::GateFailed),
         ] {
             let losses: Vec<Loss> = lost.into_iter().collect();
             assert_eq!(gate_exit(outcome, passes, &losses), expected, "{outcome:?} {losses:?}");

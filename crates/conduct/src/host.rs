@@ -36,7 +36,7 @@ pub type Lock = Box<dyn Any + Send>;
 
 /// This program, as a server of its own is started from it.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct OwnProgram {
     /// Its file.
     pub path: PathBuf,
     /// What another file has not.
@@ -105,7 +105,7 @@ pub trait Host: Sync {
     /// # Errors
     ///
     /// When its file or a folder for it cannot be had.
-    fn program(&self) -> Result<Program, Failure>;
+    fn program(&self) -> Result<OwnProgram, Failure>;
 
     /// A certificate for a balancer that ends TLS.
     ///

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_analysis::{Better, METRICS, Metric, Unit, metric};
+use stampede_analysis::{Better, METRICS, Metric, MetricUnit, metric};
 use stampede_core::{Arrivals, Load};
 
 use crate::exit::Failure;
@@ -28,7 +28,7 @@ pub fn read(typed: Option<String>) -> Result<Option<String>, Failure> {
 
 /// Blocks in which a value is zero have no ratio: what is left of them would be chosen by what is measured.
 fn decides(metric: &Metric) -> bool {
-    metric.better != Better::Neither && metric.unit != Unit::Share
+    metric.better != Better::Neither && metric.unit != MetricUnit::Share
 }
 
 /// How many requests must exceed a percentile for it to say something of a trial, as `stampede_analysis::percentile` has it.

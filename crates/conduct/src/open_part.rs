@@ -17,7 +17,7 @@ use stampede_store::Store;
 use crate::exit::Failure;
 use crate::host::{Bench, Ended};
 use crate::metric_choice::requests_for;
-use crate::record::Record;
+use crate::record::StudyRecord;
 use crate::sequence::Sequence;
 use crate::site::Site;
 use crate::study::{Ready, StudyRequest, conduct_ready, recorded};
@@ -52,7 +52,7 @@ pub fn compare_with_open_part(
     store: &Path,
     request: &StudyRequest<'_>,
     share: LoadShare,
-) -> Result<(Result<Ended, Failure>, Record), Failure> {
+) -> Result<(Result<Ended, Failure>, StudyRecord), Failure> {
     recorded(bench, store, request, async |site, record| {
         let plan = closed_part(request.plan);
         let closed = StudyRequest { plan: &plan, ..request.clone() };

@@ -10,7 +10,7 @@ use crate::notices::Progress;
 use crate::site::Site;
 
 /// Keeps trials in the store, and in memory for the report at the end.
-pub struct Record {
+pub struct StudyRecord {
     store: Store,
     study: Option<Study>,
     trials: Vec<Trial>,
@@ -18,7 +18,7 @@ pub struct Record {
     earlier: Option<StoredStudy>,
 }
 
-impl Record {
+impl StudyRecord {
     /// An empty one.
     pub fn new(store: Store) -> Self {
         Self { store, study: None, trials: Vec::new(), yard_stick: Vec::new(), earlier: None }
@@ -118,7 +118,7 @@ impl Record {
     }
 }
 
-impl Sink for Record {
+impl Sink for StudyRecord {
     fn take<'a>(&'a mut self, event: &'a Event<'a>) -> Fut<'a, Result<(), SinkError>> {
         Box::pin(async move { self.keep(event) })
     }
@@ -126,13 +126,13 @@ impl Sink for Record {
 
 /// Everything that listens to a study.
 pub(crate) struct Sinks<'a> {
-    pub(crate) record: &'a mut Record,
+    pub(crate) record: &'a mut StudyRecord,
     progress: Box<dyn Progress + 'a>,
 }
 
 impl<'a> Sinks<'a> {
     /// `earlier` is how long the study was measured already, where it is resumed.
-    pub(crate) fn new(record: &'a mut Record, site: &'a Site<'_>, earlier: Duration) -> Self {
+    pub(crate) fn new(record: &'a mut StudyRecord, site: &'a Site<'_>, earlier: Duration) -> Self {
         let bench = site.bench();
         Self { record, progress: bench.host.notices().progress(bench.quiet, site.stop, earlier) }
     }

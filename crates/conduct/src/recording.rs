@@ -47,7 +47,7 @@ const MOST_ASKED: usize = 4;
 
 /// What becomes of a request whose answer cannot be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unrecordable {
+pub(crate) enum Unrecordable {
     /// The application cannot be compared.
     Refused,
     /// It is left out, which is reported, unless all of them are.
@@ -61,7 +61,7 @@ pub enum Unrecordable {
 /// # Errors
 ///
 /// When the application does not answer as one that can be compared, on the first runtime that was tried.
-pub async fn record(
+pub(crate) async fn record(
     bench: Bench<'_>,
     platform: &dyn Platform,
     plan: &ComparePlan,
@@ -110,7 +110,7 @@ pub async fn record(
 /// # Errors
 ///
 /// When none of those that were tried answers, with what is wrong on the first.
-pub async fn walk(
+pub(crate) async fn walk(
     bench: Bench<'_>,
     platform: &dyn Platform,
     plan: &ComparePlan,

@@ -13,7 +13,7 @@ use stampede_core::{
 };
 use stampede_harness::{Conditions, Prepared, YardStick};
 
-use crate::host::Program;
+use crate::host::OwnProgram;
 
 /// The command that serves it; its argument is the address.
 pub const COMMAND: &str = "__yard-stick";
@@ -38,8 +38,8 @@ const MOST_WINDOW: Duration = Duration::from_secs(1);
 const PERIOD_MS: u128 = 100;
 
 /// The reference server of a study under these conditions, with windows of this length.
-pub(crate) fn of(program: &Program, conditions: &Conditions, duration: Duration, platform: &str) -> YardStick {
-    let Program { path, version, folder } = program;
+pub(crate) fn of(program: &OwnProgram, conditions: &Conditions, duration: Duration, platform: &str) -> YardStick {
+    let OwnProgram { path, version, folder } = program;
     let case = Case {
         id: CaseId::new(ID),
         runtime: RuntimeId::new(ID),

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{CaseId, CpuLayout, Load, Rounds, StudyKind, with_causes};
+use stampede_analysis::{Analysis, CheckedClaim, TableRun, analyse, check};
+use stampede_core::{CaseId, Claim, CpuLayout, Load, Rounds, StudyKind, with_causes};
 use stampede_harness::{Copies, Missing, Prepared, Stop, TrialContext};
 use stampede_plan::{ComparePlan, PlannedRow, PlannedTable, ReproducePlan};
 use stampede_runtimes::Topologies;
@@ -18,7 +19,7 @@ use stampede_store::Store;
 use crate::block_order;
 use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
-use crate::record::{Record, Sinks};
+use crate::record::{Sinks, StudyRecord};
 use crate::revisions;
 use crate::scale::whole_cores;
 use crate::site::{Site, conditions};
@@ -38,23 +39,23 @@ pub struct Experiment<'a> {
     bench: Bench<'a>,
     plan: &'a ReproducePlan,
     store: PathBuf,
-    tables: Vec<Table<'a>>,
+    tables: Vec<ExperimentTable<'a>>,
 }
 
 /// A table, from when it is prepared on.
-pub struct Table<'a> {
+pub struct ExperimentTable<'a> {
     /// What it is to be.
     pub planned: &'a PlannedTable,
     /// Rows that cannot run, each with why and what to do.
     pub left_out: Vec<(CaseId, String)>,
     /// What was measured; none before.
-    pub record: Option<Record>,
+    pub record: Option<StudyRecord>,
     /// When all of it had been.
     pub finished_at: Option<Timestamp>,
     prepared: Vec<Prepared>,
 }
 
-impl Table<'_> {
+impl ExperimentTable<'_> {
     /// The plan of its first row that can run; all have workload, window and warm-up in common.
     fn plan(&self) -> Option<&ComparePlan> {
         let first = &self.prepared.first()?.case.id;
@@ -79,10 +80,45 @@ impl<'a> Experiment<'a> {
         Ok(Self { bench, plan, store, tables })
     }
 
+    /// What is run again.
+    #[must_use]
+    pub fn plan(&self) -> &'a ReproducePlan {
+        self.plan
+    }
+
     /// What came of its tables so far.
     #[must_use]
-    pub fn tables(&self) -> &[Table<'a>] {
+    pub fn tables(&self) -> &[ExperimentTable<'a>] {
         &self.tables
+    }
+
+    /// What the study of each table says; nothing of one without a study.
+    #[must_use]
+    pub fn analyses(&self) -> Vec<Option<Analysis>> {
+        let of = |table: &ExperimentTable<'_>| {
+            table.record.as_ref().and_then(|record| Some(analyse(record.study()?, record.trials())))
+        };
+        self.tables.iter().map(of).collect()
+    }
+
+    /// Each table with its study, and with what that says.
+    #[must_use]
+    pub fn runs<'b>(&'b self, analyses: &'b [Option<Analysis>]) -> Vec<TableRun<'b>> {
+        let runs = self.tables.iter().zip(analyses).map(|(table, analysis)| TableRun {
+            table: &table.planned.table,
+            study: table.record.as_ref().and_then(StudyRecord::study),
+            trials: table.record.as_ref().map_or(&[], |record| record.trials()),
+            analysis: analysis.as_ref(),
+            left_out: &table.left_out,
+        });
+        runs.collect()
+    }
+
+    /// The claims of its author on these tables, or on none, each checked.
+    #[must_use]
+    pub fn claims<'b>(&'b self, runs: &[TableRun<'b>]) -> Vec<CheckedClaim<'b>> {
+        let is_asked = |claim: &&Claim| claim.test.table().is_none_or(|id| runs.iter().any(|run| run.table.id == id));
+        self.plan.publication.claims.iter().filter(is_asked).map(|claim| check(claim, runs)).collect()
     }
 
     /// Measures all rows that can run here: how that ended.
@@ -155,7 +191,7 @@ impl<'a> Experiment<'a> {
                 let why = why.lines().next().unwrap_or_default();
                 self.bench.paragraph(&format!("  left out: {}: {why}", rows.join(", ")), 4);
             }
-            self.tables.push(Table { planned, prepared, left_out, record: None, finished_at: None });
+            self.tables.push(ExperimentTable { planned, prepared, left_out, record: None, finished_at: None });
         }
         if self.tables.iter().all(|table| table.prepared.is_empty()) {
             return Err(Failure::missing("no row can run here; see above what each needs"));
@@ -208,7 +244,7 @@ impl<'a> Experiment<'a> {
             yard_stick: None,
             stop: site.stop,
         };
-        let record = table.record.insert(Record::new(Store::open(store).map_err(Failure::missing)?));
+        let record = table.record.insert(StudyRecord::new(Store::open(store).map_err(Failure::missing)?));
         let mut sinks = Sinks::new(record, site, Duration::ZERO);
         stampede_harness::run(&*site.ground.platform, &study, &table.prepared, &context, Vec::new(), &mut sinks)
             .await

@@ -12,7 +12,7 @@ use stampede_plan::{ComparePlan, OrderChoice};
 use stampede_store::{Store, StoredStudy, StudyRow};
 
 use crate::exit::Failure;
-use crate::record::Record;
+use crate::record::StudyRecord;
 
 /// The study of this name, or the newest of this kind that was not finished. One that another Stampede is measuring now looks
 /// like one that was interrupted: only with the lock on measuring is it known that there is none.
@@ -266,7 +266,7 @@ fn differ<T: Display + PartialEq + ?Sized>(found: &mut Vec<String>, what: &str, 
 }
 
 /// Sees that what is resumed has no open part that is asked for no longer, or at another share.
-pub(crate) fn check_open_part(record: &mut Record, at: Option<LoadShare>) -> Result<(), Failure> {
+pub(crate) fn check_open_part(record: &mut StudyRecord, at: Option<LoadShare>) -> Result<(), Failure> {
     let Some(id) = record.earlier().map(|earlier| earlier.study.id.clone()) else { return Ok(()) };
     match record.store().open_part(&id).map_err(Failure::missing)? {
         Some(part) if at != Some(part.share) => Err(Failure::usage(format!(

@@ -11,7 +11,7 @@ use stampede_store::StoredStudy;
 
 use crate::exit::Failure;
 use crate::host::{Bench, Ended};
-use crate::record::{Record, Sinks};
+use crate::record::{Sinks, StudyRecord};
 use crate::site::{Site, conditions};
 use crate::study::{DRAIN, attend_recorded, begun};
 use crate::{recording, resumption};
@@ -38,7 +38,7 @@ pub fn scale(
     resume: &Option<Option<String>>,
     backend: Option<Backend>,
     store: &Path,
-) -> Result<(Result<Ended, Failure>, Record), Failure> {
+) -> Result<(Result<Ended, Failure>, StudyRecord), Failure> {
     let most = plan.services.iter().map(|service| service.scaling.cpus()).fold(0.0, f64::max);
     let cores = plan.total_cpus.map_or_else(|| whole_cores(most), |total| total as usize);
     attend_recorded(bench, cores, store, resume, StudyKind::Scale, async |pinning, record, stop| {
@@ -55,7 +55,7 @@ struct Measuring<'a> {
 }
 
 impl Measuring<'_> {
-    async fn carry_out(&self, pinning: CpuLayout, record: &mut Record, stop: &Stop) -> Result<(), Failure> {
+    async fn carry_out(&self, pinning: CpuLayout, record: &mut StudyRecord, stop: &Stop) -> Result<(), Failure> {
         let Self { bench, services, resume, backend } = *self;
         let nothing = || Failure::missing("there is nothing to run");
         let plans: Vec<&ComparePlan> = services.iter().map(|service| &service.plan).collect();

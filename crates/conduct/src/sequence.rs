@@ -9,7 +9,7 @@ use stampede_store::{Store, StoreError, StoredStudy};
 
 use crate::exit::Failure;
 use crate::host::Bench;
-use crate::record::Record;
+use crate::record::StudyRecord;
 use crate::site::Site;
 use crate::study::{self, Deciding, StudyRequest};
 
@@ -85,7 +85,7 @@ impl<'a> Sequence<'a> {
             Err(StoreError::Unknown { .. }) => None,
             Err(error) => return Err(Failure::missing(error)),
         };
-        let mut record = Record::new(store);
+        let mut record = StudyRecord::new(store);
         if let Some(earlier) = &earlier {
             record.go_on_with(earlier.clone());
         }

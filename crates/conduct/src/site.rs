@@ -21,7 +21,7 @@ use crate::{connections, detected, php_setups, revisions};
 /// # Errors
 ///
 /// When a certificate cannot be made for a topology that needs one.
-pub fn conditions(host: &dyn Host, plan: &ComparePlan, pinning: CpuLayout) -> Result<Conditions, Failure> {
+pub(crate) fn conditions(host: &dyn Host, plan: &ComparePlan, pinning: CpuLayout) -> Result<Conditions, Failure> {
     let topology = plan.topology.clone();
     let certificate = topology.has_tls().then(|| host.certificate()).transpose()?;
     Ok(Conditions {
@@ -37,7 +37,7 @@ pub fn conditions(host: &dyn Host, plan: &ComparePlan, pinning: CpuLayout) -> Re
 }
 
 /// The cases of a plan.
-pub struct Cases {
+pub(crate) struct Cases {
     /// Those that can run here: one at least.
     pub prepared: Vec<Prepared>,
     /// Those that were asked for and cannot, with why and how to mend that.
@@ -45,7 +45,7 @@ pub struct Cases {
 }
 
 /// A platform that nobody else measures on.
-pub struct Ground<'a> {
+pub(crate) struct Ground<'a> {
     bench: Bench<'a>,
     // Fields are dropped in this order: the platform first.
     /// The platform.
@@ -60,7 +60,7 @@ impl<'a> Ground<'a> {
     /// # Errors
     ///
     /// When somebody else measures and is not to be waited for, or the platform cannot be had.
-    pub async fn take(
+    pub(crate) async fn take(
         bench: Bench<'a>,
         command: &str,
         plan: &ComparePlan,
@@ -83,7 +83,7 @@ impl<'a> Ground<'a> {
     /// # Errors
     ///
     /// When none of them can run, or one cannot that the plan must have.
-    pub async fn prepare(
+    pub(crate) async fn prepare(
         &self,
         plan: &ComparePlan,
         conditions: &Conditions,

@@ -17,7 +17,7 @@ use stampede_store::Store;
 
 use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
-use crate::record::{Record, Sinks};
+use crate::record::{Sinks, StudyRecord};
 use crate::site::{Cases, Site, conditions};
 use crate::{block_order, calibration, metric_choice, recording, reference_server, resumption};
 
@@ -82,7 +82,7 @@ pub fn carry_out(
     bench: Bench<'_>,
     store: &Path,
     request: &StudyRequest<'_>,
-) -> Result<(Result<Ended, Failure>, Record), Failure> {
+) -> Result<(Result<Ended, Failure>, StudyRecord), Failure> {
     recorded(bench, store, request, async |site, record| conduct(request, site, &mut Copies::default(), record).await)
 }
 
@@ -91,8 +91,8 @@ pub(crate) fn recorded(
     bench: Bench<'_>,
     store: &Path,
     request: &StudyRequest<'_>,
-    work: impl AsyncFnOnce(&Site<'_>, &mut Record) -> Result<(), Failure>,
-) -> Result<(Result<Ended, Failure>, Record), Failure> {
+    work: impl AsyncFnOnce(&Site<'_>, &mut StudyRecord) -> Result<(), Failure>,
+) -> Result<(Result<Ended, Failure>, StudyRecord), Failure> {
     let StudyRequest { plan, kind, resume, backend, .. } = request;
     let cores = plan.limits.cpus.whole_cores();
     attend_recorded(bench, cores, store, resume, *kind, async |pinning, record, stop| {
@@ -112,15 +112,15 @@ pub(crate) fn attend_recorded(
     store: &Path,
     resume: &Option<Option<String>>,
     kind: StudyKind,
-    work: impl AsyncFnOnce(CpuLayout, &mut Record, &Stop) -> Result<(), Failure>,
-) -> Result<(Result<Ended, Failure>, Record), Failure> {
+    work: impl AsyncFnOnce(CpuLayout, &mut StudyRecord, &Stop) -> Result<(), Failure>,
+) -> Result<(Result<Ended, Failure>, StudyRecord), Failure> {
     bench.host.settle();
     let store = Store::open(store).map_err(Failure::missing)?;
     // Told before anything is waited for; which one it is then is found out once nobody else measures.
     if let Some(name) = resume {
         resumption::find(&store, name.as_deref(), kind)?;
     }
-    let mut record = Record::new(store);
+    let mut record = StudyRecord::new(store);
     let stop = Stop::default();
     let ended = attend(bench, cores, &stop, |pinning| work(pinning, &mut record, &stop))?;
     Ok((ended, record))
@@ -131,7 +131,7 @@ pub(crate) async fn conduct(
     request: &StudyRequest<'_>,
     site: &Site<'_>,
     copies: &mut Copies,
-    record: &mut Record,
+    record: &mut StudyRecord,
 ) -> Result<(), Failure> {
     let ready = Ready::of(request, site, copies).await?;
     conduct_ready(&ready, request, site, record).await
@@ -142,7 +142,7 @@ pub(crate) async fn conduct_ready(
     ready: &Ready,
     request: &StudyRequest<'_>,
     site: &Site<'_>,
-    record: &mut Record,
+    record: &mut StudyRecord,
 ) -> Result<(), Failure> {
     let (plan, bench) = (request.plan, site.bench());
     let mut study = ready.study(request, site)?;

@@ -1,6 +1,6 @@
 //! A command that serves by itself: any program that listens on the port in its environment variable `PORT`.
 
-use crate::{Replacement, Stop, TunableKind};
+use crate::{GracefulStop, Replacement, TunableKind};
 
 /// What is run, how it is built, started, set and stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Command {
     /// When it counts as started.
     pub ready: CommandReady,
     /// How it is stopped.
-    pub stop: Stop,
+    pub stop: GracefulStop,
     /// Its settings.
     pub tunables: Vec<CommandTunable>,
 }

@@ -123,7 +123,7 @@ pub struct Unit {
     /// When the next unit may be started.
     pub ready: Ready,
     /// How it is stopped.
-    pub stop: Stop,
+    pub stop: GracefulStop,
 }
 
 /// A program with its arguments and environment. The environment is complete: nothing is inherited.
@@ -214,7 +214,7 @@ impl StopSignal {
 
 /// How a unit is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stop {
+pub struct GracefulStop {
     /// The signal that asks for a graceful stop.
     pub signal: StopSignal,
     /// How long it may take; after that the unit is killed, and that is recorded.

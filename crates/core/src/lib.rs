@@ -84,8 +84,8 @@ pub use censored::Censored;
 pub use command::{Command, CommandReady, CommandTunable, CommandValues};
 pub use database_connections::{ConnectionShortage, DatabaseConnections, SQLITE_LOCKED, TOO_MANY_CONNECTIONS};
 pub use deployment::{
-    Address, AddressKind, BuildStep, Deployment, Makes, PhpProbe, PhpProbeSource, Places, Preparation, Program, Ready,
-    Replacement, RunFile, Stop, StopSignal, Unit, UnknownPlace,
+    Address, AddressKind, BuildStep, Deployment, GracefulStop, Makes, PhpProbe, PhpProbeSource, Places, Preparation,
+    Program, Ready, Replacement, RunFile, StopSignal, Unit, UnknownPlace,
 };
 pub use endpoint::Endpoint;
 pub use estimate::Estimate;
@@ -148,5 +148,5 @@ pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProb
 pub use turn::{BlockOrder, Turn, WindowsFrom};
 pub use unit_end::{UnitExit, UnitStop};
 pub use verdict::{Verdict, VerdictWord};
-pub use workload::{Answer, Body, Exchange, Expectation, ExpectedHead, Play, Request, Workload};
+pub use workload::{Answer, Body, Exchange, Expectation, ExpectedHead, MOST_WEIGHT, Play, Request, Workload};
 pub use yard_stick::{Pace, YardStickReading};

@@ -54,6 +54,9 @@ pub struct Play {
     pub generate: Vec<String>,
 }
 
+/// The largest weight of an exchange: what is sent more rarely than once in a thousand times shows in no figure.
+pub const MOST_WEIGHT: u32 = 1000;
+
 /// A request and the answer that must come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {

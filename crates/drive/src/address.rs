@@ -12,7 +12,7 @@ use stampede_plan::HttpUrl;
 /// # Errors
 ///
 /// When one is no address, is not known, or is far away and that is not allowed.
-pub fn targets(url: &HttpUrl, connect: &[String], allow_remote: bool) -> Result<Vec<Endpoint>, Failure> {
+pub(crate) fn targets(url: &HttpUrl, connect: &[String], allow_remote: bool) -> Result<Vec<Endpoint>, Failure> {
     let find = |host: &str, port| {
         find_target(host, port, allow_remote).map_err(|error| match error {
             TargetError::Unknown { .. } => Failure::missing(error),
@@ -33,8 +33,7 @@ pub fn targets(url: &HttpUrl, connect: &[String], allow_remote: bool) -> Result<
 }
 
 /// How redirects of a URL are followed: a body is not sent again, and any certificate is taken.
-#[must_use]
-pub fn redirect_rules(url: &HttpUrl, allow_remote: bool) -> RedirectRules {
+pub(crate) fn redirect_rules(url: &HttpUrl, allow_remote: bool) -> RedirectRules {
     let HttpUrl { encrypted, host, port, authority, path } = url.clone();
     let url = Location { encrypted, host, port, authority, path };
     RedirectRules { url, allow_remote, resends_bodies: false, trust: Trust::Anyone, by_proxy: false }
@@ -45,7 +44,7 @@ pub fn redirect_rules(url: &HttpUrl, allow_remote: bool) -> RedirectRules {
 /// # Errors
 ///
 /// When one of them cannot be read, or none is of the URL.
-pub fn resolved(url: &HttpUrl, resolve: &[String], connect: Vec<String>) -> Result<Vec<String>, Failure> {
+pub(crate) fn resolved(url: &HttpUrl, resolve: &[String], connect: Vec<String>) -> Result<Vec<String>, Failure> {
     if resolve.is_empty() {
         return Ok(connect);
     }

@@ -5,8 +5,7 @@ use stampede_core::ErrorClass;
 use stampede_seam::LoadResult;
 
 /// How a load ends, whoever drove it.
-#[must_use]
-pub fn exit_of(result: &LoadResult, interrupted: bool) -> Exit {
+pub(crate) fn exit_of(result: &LoadResult, interrupted: bool) -> Exit {
     // What could not be written says nothing about the server, but the load was not the one that was asked for.
     let spoils = |class: &ErrorClass| class.is_wrong() || *class == ErrorClass::Unwritable;
     let is_spoilt = result.total.errors.iter().any(|(class, count)| *count > 0 && spoils(class));

@@ -20,8 +20,7 @@ const SECONDS: Duration = Duration::from_millis(200);
 
 /// Processors for so many threads: the last ones, since servers that are pinned, and much of the kernel's work, are on the
 /// first.
-#[must_use]
-pub fn lay_out(available: &[u32], threads: usize) -> CpuLayout {
+pub(crate) fn lay_out(available: &[u32], threads: usize) -> CpuLayout {
     let (others, last) = available.split_at(available.len().saturating_sub(threads));
     let server = if others.is_empty() { last } else { others };
     CpuLayout { server: server.to_vec(), generator: last.iter().rev().copied().collect() }
@@ -33,7 +32,7 @@ pub fn lay_out(available: &[u32], threads: usize) -> CpuLayout {
 /// # Errors
 ///
 /// When it cannot begin, or what is kept of it cannot be written.
-pub async fn drive(
+pub(crate) async fn drive(
     spec: LoadSpec,
     bench: Bench<'_>,
     mut timeseries: Option<&mut Timeseries>,

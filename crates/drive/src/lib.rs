@@ -4,6 +4,7 @@
 //! It prints nothing: whoever watches is told through a [`Bench`](stampede_conduct::Bench).
 
 mod address;
+mod address_load;
 mod end;
 mod generators;
 mod here;
@@ -12,13 +13,14 @@ mod pods;
 mod samples;
 mod shared;
 mod timeseries;
+mod tool;
+mod tool_output;
+mod wrk;
 
-pub use address::{redirect_rules, resolved, targets};
-pub use end::exit_of;
+pub use address_load::{AddressLoad, Kept, Reach, TlsFiles, drive_address, read_body};
 pub use generators::{Demand, boot, vantage};
-pub use here::{drive, lay_out};
-pub use live::Live;
-pub use pods::PodGenerators;
+pub use pods::PodRequest;
 pub use samples::{SampleSink, Sampled};
-pub use shared::{Driven, SharedDrive, drive_shared};
 pub use timeseries::Timeseries;
+pub use tool::{ToolFailure, drive_tool};
+pub use tool_output::ToolOutput;

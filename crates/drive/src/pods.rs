@@ -4,12 +4,68 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_conduct::{Bench, Failure};
+use stampede_core::Carrier;
 use stampede_generators::{CarriedStream, Carrying};
-use stampede_kubernetes::{AgentStream, Cluster, ClusterService, GeneratorOrder, Pods, ServiceName};
+use stampede_kubernetes::{AgentStream, Cluster, ClusterAccess, ClusterService, GeneratorOrder, Pods, ServiceName};
 use stampede_plan::HttpUrl;
 
+/// What a load asks for of those of its generators that are pods.
+#[derive(Clone, Debug, Default)]
+pub struct PodRequest {
+    /// The cluster.
+    pub cluster: ClusterAccess,
+    /// An image that has this version of Stampede.
+    pub image: Option<String>,
+    /// Processors of each; as many as threads by default.
+    pub cpus: Option<f64>,
+}
+
+impl PodRequest {
+    /// Those among generators that are pods, with so many threads each, once it is seen that they may be made; none where none is a pod.
+    ///
+    /// # Errors
+    ///
+    /// When something is said of pods where there are none, or not enough where there are some; when the cluster does not answer, or this
+    /// user may not make them.
+    pub(crate) async fn generators(
+        self,
+        generators: &[Carrier],
+        threads: usize,
+    ) -> Result<Option<PodGenerators>, Failure> {
+        let Self { cluster, image, cpus } = self;
+        let count = generators.iter().filter(|carrier| **carrier == Carrier::Kubernetes).count();
+        if count == 0 {
+            let given = [
+                ("--generator-image", image.is_some()),
+                ("--generator-cpus", cpus.is_some()),
+                ("--kube-context", cluster.context.is_some()),
+                ("--namespace", cluster.namespace.is_some()),
+            ];
+            return match given.iter().find(|(_, is_given)| *is_given) {
+                Some((flag, _)) => Err(Failure::usage(format!(
+                    "{flag} belongs to pods; give --generators kubernetes:2, or leave it out"
+                ))),
+                None => Ok(None),
+            };
+        }
+        let Some(image) = image else {
+            return Err(Failure::usage(
+                "--generators kubernetes needs an image with this version of Stampede: give --generator-image REGISTRY/stampede:TAG",
+            ));
+        };
+        let cpus = cpus.unwrap_or(threads as f64);
+        if !(0.01..=1000.0).contains(&cpus) {
+            return Err(Failure::usage(format!(
+                "--generator-cpus {cpus} is not a number of processors; for example 0.5"
+            )));
+        }
+        let cluster = Cluster::connect(&cluster).await.map_err(Failure::missing)?;
+        PodGenerators::new(cluster, image, u32::try_from(count).unwrap_or(u32::MAX), cpus).await.map(Some)
+    }
+}
+
 /// The generators of a load that are pods.
-pub struct PodGenerators {
+pub(crate) struct PodGenerators {
     cluster: Cluster,
     image: String,
     count: u32,
@@ -22,7 +78,7 @@ impl PodGenerators {
     /// # Errors
     ///
     /// When the cluster does not answer, or this user may not make them.
-    pub async fn new(cluster: Cluster, image: String, count: u32, cpus: f64) -> Result<Self, Failure> {
+    async fn new(cluster: Cluster, image: String, count: u32, cpus: f64) -> Result<Self, Failure> {
         cluster.check_rights().await.map_err(Failure::missing)?;
         Ok(Self { cluster, image, count, cpus })
     }
@@ -32,7 +88,7 @@ impl PodGenerators {
     /// # Errors
     ///
     /// When the cluster does not answer, or has no such service.
-    pub async fn service(&self, url: &HttpUrl) -> Result<Option<ClusterService>, Failure> {
+    pub(crate) async fn service(&self, url: &HttpUrl) -> Result<Option<ClusterService>, Failure> {
         let Some(name) = ServiceName::of_host(&url.host) else { return Ok(None) };
         self.cluster.service(&name, url.port).await.map(Some).map_err(Failure::missing)
     }

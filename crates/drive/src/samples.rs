@@ -73,7 +73,7 @@ impl SampleSink {
     /// # Errors
     ///
     /// When there is no thread for that.
-    pub fn follow(self, reader: SampleReader, steps: &[String]) -> Result<JoinHandle<Sampled>, Failure> {
+    pub(crate) fn follow(self, reader: SampleReader, steps: &[String]) -> Result<JoinHandle<Sampled>, Failure> {
         let steps = steps.to_vec();
         let thread = thread::Builder::new().name("samples".to_owned());
         let started = thread.spawn(move || match self {

@@ -17,26 +17,26 @@ use crate::timeseries::Timeseries;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What drives a load, and how much of it is seen.
-pub struct SharedDrive<'a> {
+pub(crate) struct SharedDrive<'a> {
     /// The generators.
-    pub carriers: &'a [Carrier],
+    pub(crate) carriers: &'a [Carrier],
     /// Those of the carriers that are pods, and the labels of pods whose nodes they avoid.
-    pub pods: Option<(&'a PodGenerators, BTreeMap<String, String>)>,
+    pub(crate) pods: Option<(&'a PodGenerators, BTreeMap<String, String>)>,
     /// Who watches.
-    pub bench: Bench<'a>,
+    pub(crate) bench: Bench<'a>,
     /// Where its seconds go.
-    pub timeseries: Option<&'a mut Timeseries>,
+    pub(crate) timeseries: Option<&'a mut Timeseries>,
 }
 
 /// A result, what is known of each generator, and whether a signal ended it.
-pub type Driven = (LoadResult, Vec<GeneratorRecord>, bool);
+pub(crate) type Driven = (LoadResult, Vec<GeneratorRecord>, bool);
 
 /// Has generators drive the load to its end, or to the first signal. Pods are made before, and removed whatever comes.
 ///
 /// # Errors
 ///
 /// When it cannot begin, a generator is lost, or what is kept of it cannot be written.
-pub async fn drive_shared(mut shared: SharedDrive<'_>, spec: LoadSpec) -> Result<Driven, Failure> {
+pub(crate) async fn drive_shared(mut shared: SharedDrive<'_>, spec: LoadSpec) -> Result<Driven, Failure> {
     let mut interrupts = shared.bench.host.interrupts()?;
     let Some((generators, avoid)) = shared.pods.take() else {
         return drive_by(Vec::new(), shared, spec, &mut *interrupts).await;

@@ -6,8 +6,10 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::shell_word;
 
-use crate::bundle::{BundleFile, ExportError, Resolved};
+use crate::bundle_file::BundleFile;
+use crate::export_error::ExportError;
 use crate::order::{Image, ImageSoftware};
+use crate::resolved::Resolved;
 use crate::script::Scripts;
 use crate::software::pinned;
 use crate::template::Template;

@@ -5,6 +5,8 @@
 //! Pure: text in, text out; who asks writes the files and puts copies of the application and of built programs beside them.
 
 mod bundle;
+mod bundle_file;
+mod export_error;
 mod health;
 mod image;
 mod manifest;
@@ -14,15 +16,18 @@ mod origin;
 mod php_source;
 mod place;
 mod recipe;
+mod resolved;
 mod script;
 mod software;
 mod systemd;
 mod target;
 mod template;
 
-pub use bundle::{Bundle, BundleFile, ExportError, export};
+pub use bundle::{Bundle, export};
+pub use bundle_file::BundleFile;
+pub use export_error::ExportError;
 pub use next::next;
-pub use order::{Image, ImageSoftware, Order, Package, label};
+pub use order::{BundleOrder, Image, ImageSoftware, Package, label};
 pub use origin::{BundleOrigin, Measured};
 pub use recipe::{Additions, recipe};
 pub use software::software;

@@ -3,10 +3,12 @@
 use minijinja::context;
 use stampede_core::Cpus;
 
-use crate::bundle::{BundleFile, ExportError, Resolved};
+use crate::bundle_file::BundleFile;
+use crate::export_error::ExportError;
 use crate::health;
 use crate::image::{USER, grace};
 use crate::order::Image;
+use crate::resolved::Resolved;
 use crate::target::Target;
 use crate::template::Template;
 

@@ -1,11 +1,11 @@
 //! What to do with the files.
 
-use crate::order::Order;
+use crate::order::BundleOrder;
 use crate::target::Target;
 
 /// Says what was written, and what to do with it.
-pub fn next(target: Target, order: &Order<'_>) -> String {
-    let Order { folder, name, image, .. } = order;
+pub fn next(target: Target, order: &BundleOrder<'_>) -> String {
+    let BundleOrder { folder, name, image, .. } = order;
     let image = image.map_or("", |image| image.name.as_str());
     let build = format!("docker build -t {image} {folder}");
     let steps = match target {

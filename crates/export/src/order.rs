@@ -7,7 +7,7 @@ use stampede_core::{Deployment, Exchange, Limits, ScaledService};
 
 /// What is exported.
 #[derive(Clone, Copy, Debug)]
-pub struct Order<'a> {
+pub struct BundleOrder<'a> {
     /// What it is called where things have names: lower case, see [`label`].
     pub name: &'a str,
     /// Where it comes from, a line each, for comments.

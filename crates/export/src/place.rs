@@ -4,17 +4,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use stampede_core::{AddressKind, Deployment, Places};
 
-use crate::bundle::ExportError;
+use crate::export_error::ExportError;
 
 /// Where unix sockets lie, relative to the folder of everything.
 pub(crate) const SOCKETS: &str = "s";
 
 /// Where the copy of the application lies, relative to the folder of everything.
 pub(crate) const APP: &str = "app";
-
-/// The longest path of a unix socket, in bytes without the final zero
-/// ([unix(7)](https://man7.org/linux/man-pages/man7/unix.7.html)).
-pub(crate) const LONGEST_SOCKET_PATH: usize = 107;
 
 /// Where a unix socket is.
 pub(crate) fn socket(root: &str, id: &str) -> String {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use minijinja::context;
 use stampede_core::{CopiedProgram, ExtensionMeans, MakersImage, php_extension};
 
-use crate::bundle::ExportError;
+use crate::export_error::ExportError;
 use crate::php_source::{commands, php_source};
 use crate::template::Template;
 

@@ -8,8 +8,10 @@ use std::fmt::Write;
 use minijinja::{Value, context};
 use stampede_core::{AddressId, AddressKind, Program, Ready, shell_word};
 
-use crate::bundle::{BundleFile, ExportError, Resolved};
+use crate::bundle_file::BundleFile;
+use crate::export_error::ExportError;
 use crate::health;
+use crate::resolved::Resolved;
 use crate::template::Template;
 
 /// Starts all units and stops them.

@@ -3,7 +3,7 @@
 
 use minijinja::context;
 
-use crate::bundle::ExportError;
+use crate::export_error::ExportError;
 use crate::order::Package;
 use crate::template::Template;
 

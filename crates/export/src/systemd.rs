@@ -3,7 +3,9 @@
 use minijinja::{Value, context};
 use stampede_core::{AddressId, Program, Ready, Unit};
 
-use crate::bundle::{BundleFile, ExportError, Resolved};
+use crate::bundle_file::BundleFile;
+use crate::export_error::ExportError;
+use crate::resolved::Resolved;
 use crate::script::{PREPARE, condition};
 use crate::template::Template;
 

@@ -3,7 +3,7 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
-use crate::bundle::ExportError;
+use crate::export_error::ExportError;
 
 /// A file with gaps.
 pub(crate) struct Template {

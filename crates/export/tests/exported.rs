@@ -17,7 +17,9 @@ use stampede_core::{
     App, AppKind, Body, Bytes, Cpus, DefaultsContext, Deployment, Exchange, Expectation, ExtensionMeans, Found, Limit,
     Limits, Load, MakersImage, PhpBuild, PhpChoice, Programs, RenderContext, Request, Runtime, ScaledService, Tuning,
 };
-use stampede_export::{Additions, Bundle, ExportError, Image, ImageSoftware, Order, Package, Target, export, recipe};
+use stampede_export::{
+    Additions, Bundle, BundleOrder, ExportError, Image, ImageSoftware, Package, Target, export, recipe,
+};
 
 fn kinds() -> [AppKind; 5] {
     [
@@ -150,7 +152,7 @@ fn scaled(
     };
     export(
         target,
-        &Order {
+        &BundleOrder {
             name: "shop",
             origin: &["Made by stampede export from case tuned of study 20260301-120000-made.".to_owned()],
             deployment,
@@ -224,7 +226,7 @@ fn what_a_target_does_not_take_is_refused() {
     }
     let deployment = deployment(runtime, kinds()[0].clone(), &HALF, 4);
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, u16::MAX));
-    let order = Order {
+    let order = BundleOrder {
         name: "shop",
         origin: &[],
         deployment: &deployment,
@@ -238,11 +240,12 @@ fn what_a_target_does_not_take_is_refused() {
         image: None,
     };
     assert!(matches!(export(Target::Config, &order), Err(ExportError::Ports(u16::MAX))));
-    let order = Order { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)), ..order };
+    let order = BundleOrder { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)), ..order };
     assert!(matches!(export(Target::Compose, &order), Err(ExportError::Image)));
     assert!(export(Target::Config, &order).is_ok());
     for folder in ["/home/me/my shop", "/home/$me", &format!("/{}", "x".repeat(90))] {
-        let order = Order { folder, deployment: &self::deployment(nginx(), kinds()[0].clone(), &HALF, 4), ..order };
+        let order =
+            BundleOrder { folder, deployment: &self::deployment(nginx(), kinds()[0].clone(), &HALF, 4), ..order };
         assert!(matches!(export(Target::Config, &order), Err(ExportError::Folder(_))), "{folder}");
     }
 }
@@ -350,7 +353,7 @@ proptest! {
         let deployment = deployment(runtime, kind, &limits, connections);
         let ip = if public { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
         let image = Image { name: "a:1".to_owned(), software: ImageSoftware::Recipe("FROM debian:bookworm-slim\n".to_owned()) };
-        let bundle = export(target, &Order {
+        let bundle = export(target, &BundleOrder {
             name: "shop",
             origin: &[],
             deployment: &deployment,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use stampede_core::{Arrivals, Bytes, Cpus, Random};
-use stampede_forecast::{InstanceModel, Scenario, Shape, Start, Traffic, Work};
-use stampede_scale::{CloudRunParameters, CpuAllocation, Policy, Service};
+use stampede_forecast::{InstanceModel, Shape, SimulationSetup, Start, Traffic, Work};
+use stampede_scale::{CloudRunParameters, CpuAllocation, Policy, ServiceSettings};
 
 /// Requests at once on an instance, at most.
 const CONCURRENCY: u32 = 10;
@@ -33,9 +33,9 @@ pub(crate) fn rate(instances: u32) -> f64 {
 
 /// So many instances, for as long as about so many requests take.
 #[expect(clippy::expect_used, reason = "the rate of every size that is asked for is one")]
-pub(crate) fn scenario(instances: u32, requests: f64) -> Scenario {
+pub(crate) fn scenario(instances: u32, requests: f64) -> SimulationSetup {
     let cpus = Cpus::from_millis(1000);
-    let service = Service {
+    let service = ServiceSettings {
         cpus,
         memory: Bytes::from_mib(512),
         concurrency: CONCURRENCY,
@@ -43,12 +43,12 @@ pub(crate) fn scenario(instances: u32, requests: f64) -> Scenario {
         max_instances: instances,
         cpu_allocation: CpuAllocation::DuringRequests,
         start_up_boost: false,
-        request_timeout: Service::REQUEST_TIMEOUT,
+        request_timeout: ServiceSettings::REQUEST_TIMEOUT,
     };
     let policy = Policy::CloudRun(CloudRunParameters::default());
     let start = Start { cpu: Duration::from_millis(500), wait: Duration::from_millis(500) };
     let rate = rate(instances);
-    Scenario {
+    SimulationSetup {
         service,
         policy,
         queue: policy.queue(&service, Duration::from_secs(1)),

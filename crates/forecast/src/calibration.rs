@@ -21,7 +21,7 @@ const EULER: f64 = 0.577_215_664_901_532_9;
 
 /// A study with its trials.
 #[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
+pub struct MeasuredStudy<'a> {
     /// The study.
     pub study: &'a Study,
     /// Its trials.
@@ -68,7 +68,7 @@ impl Calibration {
     /// # Errors
     ///
     /// When no case, or more than one, is meant, or it does not tell what is needed.
-    pub fn of(records: &[Record<'_>], name: Option<&str>) -> Result<Self, CalibrationError> {
+    pub fn of(records: &[MeasuredStudy<'_>], name: Option<&str>) -> Result<Self, CalibrationError> {
         let Some(first) = records.first() else { return Err(CalibrationError::NoStudy) };
         if first.study.kind == StudyKind::Scale || are_autoscaled(first.trials) {
             return Err(CalibrationError::Autoscaled {
@@ -78,7 +78,7 @@ impl Calibration {
         }
         // Applications of two workloads may have one name.
         let same = records.iter().filter(|record| record.study.workload == first.study.workload);
-        let records: &[Record<'_>] = &same.copied().collect::<Vec<_>>();
+        let records: &[MeasuredStudy<'_>] = &same.copied().collect::<Vec<_>>();
         let case = one_at_a_time(first.study, name)?;
         let trials: Vec<_> = measured(first, case).collect();
         let missing = |what| CalibrationError::Missing { case: case.id.clone(), what };
@@ -182,7 +182,7 @@ fn names(cases: &[&Case]) -> String {
 }
 
 /// Trials of one deployment that count: those of a fleet of instances hold its queue and its cold starts.
-fn measured<'a>(record: &Record<'a>, case: &Case) -> impl Iterator<Item = &'a Trial> {
+fn measured<'a>(record: &MeasuredStudy<'a>, case: &Case) -> impl Iterator<Item = &'a Trial> {
     let counts = move |trial: &&Trial| trial.case == case.id && trial.outcome == Outcome::Measured;
     record.trials.iter().filter(counts).filter(|trial| trial.scale.is_none())
 }
@@ -200,7 +200,7 @@ fn pool(case: &Case) -> Option<(u32, bool)> {
 }
 
 /// The most memory of each number of workers that the runtime was measured with, for this application.
-fn memory(records: &[Record<'_>], base: &Case) -> Vec<(u32, Bytes)> {
+fn memory(records: &[MeasuredStudy<'_>], base: &Case) -> Vec<(u32, Bytes)> {
     let mut most: BTreeMap<u32, Bytes> = BTreeMap::new();
     for record in records {
         for case in record.study.cases.iter().filter(|case| case.runtime == base.runtime && case.app == base.app) {
@@ -275,7 +275,7 @@ fn queued(rate: f64, cost: f64, processors: f64) -> f64 {
 /// off the CPU, which is what is left of the mean time without queueing; the share of time in which somebody is there is the
 /// rate times that, where few are there at once. The time until the next is exponential, whose logarithm is that of its
 /// mean less Euler's constant, on average.
-fn waking(records: &[Record<'_>], base: &Case, alone: &[&Trial], per_request: f64) -> Vec<Waking> {
+fn waking(records: &[MeasuredStudy<'_>], base: &Case, alone: &[&Trial], per_request: f64) -> Vec<Waking> {
     let Some((rate, mean)) = rate_and_mean(alone) else { return Vec::new() };
     let between = |rate: f64, busy: f64| Duration::from_secs_f64(((1.0 - busy) / rate).max(1e-6));
     let mut all = vec![Waking { idle: between(rate, rate * mean), cpu: Duration::ZERO, wait: Duration::ZERO }];
@@ -329,7 +329,7 @@ fn stalled_share(trials: &[&Trial]) -> f64 {
 }
 
 /// What a second of CPU does under each closed load of the same runtime, application and kind of limits.
-fn efficiencies(records: &[Record<'_>], base: &Case, per_request: f64) -> Vec<(u32, f64)> {
+fn efficiencies(records: &[MeasuredStudy<'_>], base: &Case, per_request: f64) -> Vec<(u32, f64)> {
     let mut all = vec![(1, 1.0)];
     for record in records {
         for case in &record.study.cases {
@@ -354,7 +354,7 @@ fn efficiencies(records: &[Record<'_>], base: &Case, per_request: f64) -> Vec<(u
 /// CPU time and other time of a start: a least-squares line through the times to the first answer over what a second of one
 /// processor costs under each limit, where the same runtime was started under several. Otherwise all of it is taken for CPU
 /// time, which makes starts on less CPU rather too long than too short.
-fn start(records: &[Record<'_>], base: &Case) -> Option<Start> {
+fn start(records: &[MeasuredStudy<'_>], base: &Case) -> Option<Start> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for record in records {
         for case in record.study.cases.iter().filter(|case| case.runtime == base.runtime && case.app == base.app) {

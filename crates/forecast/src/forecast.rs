@@ -4,7 +4,7 @@ use stampede_core::{Estimate, Latencies};
 use stampede_scale::Price;
 use stampede_stats::{Confidence, mean_interval};
 
-use crate::{Run, Scenario, Shape, simulate};
+use crate::{Run, Shape, SimulationSetup, simulate};
 
 /// A service turns away or gives up less than this share of its requests, or is not one to choose.
 const FEW: f64 = 0.001;
@@ -62,7 +62,7 @@ impl Forecast {
 }
 
 /// Simulates a scenario `rounds` times, each with a seed of its own that follows from `seed`.
-pub fn forecast(scenario: &Scenario, shape: &impl Shape, price: &Price, rounds: u32, seed: u64) -> Forecast {
+pub fn forecast(scenario: &SimulationSetup, shape: &impl Shape, price: &Price, rounds: u32, seed: u64) -> Forecast {
     let runs: Vec<Run> = (0..rounds.max(1)).map(|round| simulate(scenario, shape, seed_of(seed, round))).collect();
     let service = &scenario.service;
     let over = |of: &dyn Fn(&Run) -> f64| estimate(&runs.iter().map(of).collect::<Vec<_>>());

@@ -16,11 +16,11 @@ mod traffic;
 mod wake;
 mod work;
 
-pub use calibration::{Calibration, CalibrationError, Record};
+pub use calibration::{Calibration, CalibrationError, MeasuredStudy};
 pub use forecast::{Forecast, forecast};
 pub use instance::{InstanceModel, Start};
 pub use question::{ForecastPoint, ForecastQuestion, ServicePoint};
-pub use simulation::{Population, Run, Scenario, simulate};
+pub use simulation::{InstanceCounts, Run, SimulationSetup, simulate};
 pub use traffic::Traffic;
 pub use wake::{Wake, Waking};
 pub use work::{Quantiles, Shape, Work};

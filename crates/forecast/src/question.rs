@@ -7,7 +7,7 @@ use std::thread;
 
 use stampede_scale::{Policy, Price};
 
-use crate::{Calibration, Forecast, Scenario, forecast};
+use crate::{Calibration, Forecast, SimulationSetup, forecast};
 
 /// The request.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct ForecastQuestion {
 #[derive(Clone, Debug)]
 pub struct ServicePoint {
     /// What is simulated.
-    pub scenario: Scenario,
+    pub scenario: SimulationSetup,
     /// The most requests that an instance is given at once, by the platform's rules.
     pub concurrency: u32,
     /// The workers of an instance.

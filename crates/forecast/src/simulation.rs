@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stampede_core::{Latencies, Random};
-use stampede_scale::{Action, Controller, InstanceId, Policy, QueueLimits, Service, Time, Usage};
+use stampede_scale::{Action, Controller, InstanceId, Policy, QueueLimits, ServiceSettings, Time, Usage};
 
 use crate::agenda::Agenda;
 use crate::host::{Change, Host};
@@ -13,9 +13,9 @@ use crate::{InstanceModel, Shape, Traffic, Work};
 
 /// What is simulated.
 #[derive(Clone, Debug)]
-pub struct Scenario {
+pub struct SimulationSetup {
     /// The service.
-    pub service: Service,
+    pub service: ServiceSettings,
     /// Its autoscaler.
     pub policy: Policy,
     /// Its queue.
@@ -52,7 +52,7 @@ pub struct Run {
     /// Requests that took longer than the time-out, which their latency then is.
     pub timed_out: u64,
     /// Instances that were there, starting ones included.
-    pub instances: Population,
+    pub instances: InstanceCounts,
     /// Instances that were started for a request, or by the autoscaler.
     pub cold_starts: u64,
     /// How long each of them took.
@@ -67,7 +67,7 @@ pub struct Run {
 
 /// How many there were, over the time that is counted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Population {
+pub struct InstanceCounts {
     /// The fewest.
     pub min: u32,
     /// On average.
@@ -82,14 +82,14 @@ pub struct Population {
 const PARTS: u64 = 60;
 
 /// Simulates a scenario. The same seed gives the same run.
-pub fn simulate(scenario: &Scenario, shape: &impl Shape, seed: u64) -> Run {
+pub fn simulate(scenario: &SimulationSetup, shape: &impl Shape, seed: u64) -> Run {
     let mut simulation = Simulation::new(scenario, shape, seed);
     simulation.run();
     simulation.result()
 }
 
 struct Simulation<'a, S> {
-    scenario: &'a Scenario,
+    scenario: &'a SimulationSetup,
     /// What each instance is for requests of this work.
     model: InstanceModel,
     shape: &'a S,
@@ -124,8 +124,9 @@ struct Count {
 }
 
 impl<'a, S: Shape> Simulation<'a, S> {
-    fn new(scenario: &'a Scenario, shape: &'a S, seed: u64) -> Self {
-        let Scenario { service, policy, queue, granularity, instance, traffic, warm_up, duration, .. } = scenario;
+    fn new(scenario: &'a SimulationSetup, shape: &'a S, seed: u64) -> Self {
+        let SimulationSetup { service, policy, queue, granularity, instance, traffic, warm_up, duration, .. } =
+            scenario;
         let mut random = Random(seed);
         let source = Source::new(traffic, Random(random.draw()));
         let start_time = instance.start_time(service.start_cpus());
@@ -156,7 +157,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
                 answered: 0,
                 rejected: 0,
                 timed_out: 0,
-                instances: Population { min: u32::MAX, mean: 0.0, max: 0, course: Vec::new() },
+                instances: InstanceCounts { min: u32::MAX, mean: 0.0, max: 0, course: Vec::new() },
                 cold_starts: 0,
                 start_time,
                 cpu_seconds: 0.0,

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use made_up::{MadeUp, SINGLE, study};
 use stampede_core::{Bytes, Outcome};
-use stampede_forecast::{Calibration, CalibrationError, Record, Shape};
+use stampede_forecast::{Calibration, CalibrationError, MeasuredStudy, Shape};
 
 fn calibrate(studies: &[&[MadeUp]], case: Option<&str>) -> Result<Calibration, CalibrationError> {
     let studies: Vec<_> = studies.iter().map(|cases| study("20260301", cases)).collect();
-    let records: Vec<_> = studies.iter().map(|(study, trials)| Record { study, trials }).collect();
+    let records: Vec<_> = studies.iter().map(|(study, trials)| MeasuredStudy { study, trials }).collect();
     Calibration::of(&records, case)
 }
 
@@ -105,6 +105,6 @@ fn what_does_not_calibrate_says_what_to_do() {
     assert_eq!(calibrate(&[&[SINGLE, other]], Some("other")).unwrap().case.as_str(), "other");
     let (study, mut trials) = study("20260301", &[SINGLE]);
     trials.iter_mut().for_each(|trial| trial.outcome = Outcome::Failed("it did not start".to_owned()));
-    let error = Calibration::of(&[Record { study: &study, trials: &trials }], None).unwrap_err();
+    let error = Calibration::of(&[MeasuredStudy { study: &study, trials: &trials }], None).unwrap_err();
     assert!(error.to_string().contains("case single has no trial that counts"), "{error}");
 }

@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 use stampede_core::{Arrivals, Bytes, Cpus, Limit, Random};
-use stampede_forecast::{InstanceModel, Run, Scenario, Shape, Start, Traffic, Wake, Waking, Work, simulate};
-use stampede_scale::{CpuAllocation, KnativeParameters, Policy, QueueLimits, Service};
+use stampede_forecast::{InstanceModel, Run, Shape, SimulationSetup, Start, Traffic, Wake, Waking, Work, simulate};
+use stampede_scale::{CpuAllocation, KnativeParameters, Policy, QueueLimits, ServiceSettings};
 
 /// Mean service time.
 const SERVICE: Duration = Duration::from_millis(10);
@@ -52,10 +52,10 @@ impl Shape for TwoKinds {
 }
 
 /// A fixed number of instances, each of which takes so many requests at once and has so many workers, at so many arrivals a second.
-fn scenario(instances: u32, concurrency: u32, workers: u32, rate: f64) -> Scenario {
+fn scenario(instances: u32, concurrency: u32, workers: u32, rate: f64) -> SimulationSetup {
     let cpus = Cpus::from_millis(1000);
     let start = Start { cpu: Duration::ZERO, wait: Duration::ZERO };
-    let service = Service {
+    let service = ServiceSettings {
         cpus,
         memory: Bytes::from_mib(512),
         concurrency,
@@ -65,7 +65,7 @@ fn scenario(instances: u32, concurrency: u32, workers: u32, rate: f64) -> Scenar
         start_up_boost: false,
         request_timeout: Duration::from_secs(3600),
     };
-    Scenario {
+    SimulationSetup {
         service,
         policy: Policy::Knative(KnativeParameters::default()),
         queue: QueueLimits { length: Limit::Unlimited, wait: Duration::from_secs(3600) },
@@ -80,7 +80,7 @@ fn scenario(instances: u32, concurrency: u32, workers: u32, rate: f64) -> Scenar
 }
 
 /// Ten runs.
-fn runs(scenario: &Scenario, shape: &impl Shape) -> Vec<Run> {
+fn runs(scenario: &SimulationSetup, shape: &impl Shape) -> Vec<Run> {
     (0..10).map(|seed| simulate(scenario, shape, 1000 + seed)).collect()
 }
 
@@ -192,7 +192,7 @@ fn shared_cpu_is_m_g_1_ps() {
 fn instances_that_share_a_processor_are_m_m_1() {
     for utilisation in [0.5, 0.8] {
         let rate = utilisation / SERVICE.as_secs_f64();
-        let scenario = Scenario { host_cpus: Some(1), ..scenario(4, 1, 1, rate) };
+        let scenario = SimulationSetup { host_cpus: Some(1), ..scenario(4, 1, 1, rate) };
         let runs = runs(&scenario, &Exponential);
         let expected = SERVICE.as_secs_f64() / (1.0 - utilisation);
         assert_near("response", figure(&runs, |run| run.mean_response), expected);
@@ -203,7 +203,7 @@ fn instances_that_share_a_processor_are_m_m_1() {
 /// Where an answer has to be passed on, who is all but done waits behind who has just begun: more requests are there for the same work.
 #[test]
 fn an_answer_that_waits_for_others_takes_longer() {
-    let mut scenario = Scenario { host_cpus: Some(1), ..scenario(4, 1, 1, 50.0) };
+    let mut scenario = SimulationSetup { host_cpus: Some(1), ..scenario(4, 1, 1, 50.0) };
     scenario.instance = scenario.instance.with_front();
     let runs = runs(&scenario, &Exponential);
     let (mean, error) = figure(&runs, |run| run.mean_response);
@@ -249,14 +249,14 @@ fn an_instance_that_was_idle_takes_longer() {
     assert!((run.mean_response - 0.018).abs() < 1e-5, "{}", run.mean_response);
     assert!((run.cpu_seconds / run.duration.as_secs_f64() - 20.0 * 0.015).abs() < 1e-4);
     // Two that take turns on one processor: it has rested for as long, and not for as long as each of them.
-    let shared = Scenario {
-        service: Service { concurrency: 4, min_instances: 2, max_instances: 2, ..scenario.service },
+    let shared = SimulationSetup {
+        service: ServiceSettings { concurrency: 4, min_instances: 2, max_instances: 2, ..scenario.service },
         host_cpus: Some(1),
         ..scenario
     };
     let run = simulate(&shared, &Constant, 1);
     assert!((run.mean_response - 0.018).abs() < 1e-5, "{}", run.mean_response);
-    let own = simulate(&Scenario { host_cpus: None, ..shared }, &Constant, 1);
+    let own = simulate(&SimulationSetup { host_cpus: None, ..shared }, &Constant, 1);
     assert!(own.mean_response > 0.02, "{}", own.mean_response);
 }
 

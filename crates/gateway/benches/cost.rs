@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use stampede_core::{Bytes, Cpus, Endpoint, Limit, Load, Protocol, Request};
-use stampede_gateway::{BODY_PAUSE, Gateway, Order, Setup};
+use stampede_gateway::{BODY_PAUSE, Gateway, InstanceOrder, Setup};
 use stampede_load::{Backend, Check, LoadExchange, LoadSpec, Pause, RunningLoad, Statuses, start};
-use stampede_scale::{CloudRunParameters, CpuAllocation, Policy, QueueLimits, Service};
+use stampede_scale::{CloudRunParameters, CpuAllocation, Policy, QueueLimits, ServiceSettings};
 
 use crate::nginx::{Nginx, Role};
 
@@ -152,7 +152,7 @@ fn spread(values: &[f64], digits: usize) -> String {
 
 /// Through a gateway with one instance, which is the server.
 fn through_gateway(traffic: &Traffic, server: SocketAddr, clients: usize) -> io::Result<Cost> {
-    let service = Service {
+    let service = ServiceSettings {
         cpus: Cpus::from_millis(1000),
         memory: Bytes::from_mib(512),
         concurrency: 80,
@@ -160,7 +160,7 @@ fn through_gateway(traffic: &Traffic, server: SocketAddr, clients: usize) -> io:
         max_instances: 1,
         cpu_allocation: CpuAllocation::DuringRequests,
         start_up_boost: false,
-        request_timeout: Service::REQUEST_TIMEOUT,
+        request_timeout: ServiceSettings::REQUEST_TIMEOUT,
     };
     let setup = Setup {
         service,
@@ -172,7 +172,7 @@ fn through_gateway(traffic: &Traffic, server: SocketAddr, clients: usize) -> io:
     };
     let (gateway, mut orders) = Gateway::open(setup).map_err(io::Error::other)?;
     match orders.blocking_recv() {
-        Some(Order::Start(instance)) => gateway.ready(instance, server),
+        Some(InstanceOrder::Start(instance)) => gateway.ready(instance, server),
         other => return Err(io::Error::other(format!("the gateway asked for {other:?} first"))),
     }
     let load = spec(traffic, gateway.address(), clients);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use stampede_scale::{Action, Controller, InstanceId, Policy, QueueLimits, Service, Time};
+use stampede_scale::{Action, Controller, InstanceId, Policy, QueueLimits, ServiceSettings, Time};
 
 use crate::ledger::{Account, End, Ledger};
 
@@ -52,7 +52,7 @@ pub(crate) struct Admission<R> {
 }
 
 impl<R> Admission<R> {
-    pub(crate) fn new(service: Service, policy: Policy, queue: QueueLimits, granularity: Duration) -> Self {
+    pub(crate) fn new(service: ServiceSettings, policy: Policy, queue: QueueLimits, granularity: Duration) -> Self {
         Self {
             controller: Controller::new(service, policy, queue, granularity),
             policy,
@@ -210,7 +210,7 @@ mod tests {
 
     /// One instance, one request at a time, on Cloud Run.
     fn admission() -> Admission<u32> {
-        let service = Service {
+        let service = ServiceSettings {
             cpus: Cpus::from_millis(1000),
             memory: Bytes::from_mib(512),
             concurrency: 1,
@@ -218,7 +218,7 @@ mod tests {
             max_instances: 1,
             cpu_allocation: CpuAllocation::DuringRequests,
             start_up_boost: false,
-            request_timeout: Service::REQUEST_TIMEOUT,
+            request_timeout: ServiceSettings::REQUEST_TIMEOUT,
         };
         let policy = Policy::CloudRun(CloudRunParameters::default());
         Admission::new(service, policy, policy.queue(&service, Duration::from_secs(1)), Duration::from_millis(100))

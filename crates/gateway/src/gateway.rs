@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use rustix::time::{ClockId, clock_gettime};
 use stampede_priority::{Precedence, ThreadRole};
-use stampede_scale::{Policy, QueueLimits, Service, Time};
+use stampede_scale::{Policy, QueueLimits, ServiceSettings, Time};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
@@ -30,7 +30,7 @@ const BACKLOG: u32 = 4096;
 /// What a gateway acts out.
 pub struct Setup {
     /// The service.
-    pub service: Service,
+    pub service: ServiceSettings,
     /// Its autoscaler.
     pub policy: Policy,
     /// Its queue.
@@ -45,7 +45,7 @@ pub struct Setup {
 
 /// What a gateway asks of whoever starts its instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum InstanceOrder {
     /// Start an instance, and say when it is [ready](Gateway::ready) or [lost](Gateway::lose).
     Start(Instance),
     /// End an instance. It has no request, or was lost; it may still be starting.
@@ -67,7 +67,7 @@ impl Gateway {
     /// # Errors
     ///
     /// When it cannot listen or start its thread.
-    pub fn open(setup: Setup) -> Result<(Self, mpsc::UnboundedReceiver<Order>), OpenError> {
+    pub fn open(setup: Setup) -> Result<(Self, mpsc::UnboundedReceiver<InstanceOrder>), OpenError> {
         let Setup { service, policy, queue, granularity, body_pause, cpu_seconds } = setup;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(OpenError)?;
         let listener = listen(&runtime).map_err(OpenError)?;
@@ -180,7 +180,7 @@ pub(crate) enum Placed {
 pub(crate) struct Shared {
     admission: Mutex<Admission<oneshot::Sender<Placed>>>,
     upstreams: Mutex<HashMap<Instance, Arc<Upstream>>>,
-    orders: mpsc::UnboundedSender<Order>,
+    orders: mpsc::UnboundedSender<InstanceOrder>,
     /// Something is due sooner than it was.
     sooner: Notify,
     origin: Clock,
@@ -220,11 +220,11 @@ impl Shared {
                 match deed {
                     // Nobody starts instances any more once the gateway is being closed.
                     Deed::Start(instance) => {
-                        let _ = self.orders.send(Order::Start(instance));
+                        let _ = self.orders.send(InstanceOrder::Start(instance));
                     }
                     Deed::Stop(instance) => {
                         self.upstreams().remove(&instance);
-                        let _ = self.orders.send(Order::Stop(instance));
+                        let _ = self.orders.send(InstanceOrder::Stop(instance));
                     }
                     Deed::Reject { request, status } => {
                         let _ = request.send(Placed::Rejected(status));

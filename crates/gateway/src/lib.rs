@@ -1,7 +1,7 @@
 //! The gateway in front of an autoscaled service's instances: it acts out what [`stampede_scale::Controller`] decides.
 //!
 //! Requests come in, are admitted, wait or are turned away, and are passed on to instances. The gateway starts and stops no
-//! instance itself: it asks for that by [`Order`]s and is told what became of them. It knows neither what serves in an
+//! instance itself: it asks for that by [`InstanceOrder`]s and is told what became of them. It knows neither what serves in an
 //! instance nor how one is started.
 //!
 //! - `admission.rs`: who waits and who is where, as a state machine without I/O.
@@ -17,5 +17,5 @@ mod proxy;
 
 pub use admission::Instance;
 pub use arriving::BODY_PAUSE;
-pub use gateway::{Gateway, OpenError, Order, Setup};
+pub use gateway::{Gateway, InstanceOrder, OpenError, Setup};
 pub use ledger::{Account, Life};

@@ -12,16 +12,16 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use stampede_core::{Bytes, Cpus, Endpoint, Limit, Protocol, Request};
-use stampede_gateway::{Account, Gateway, Order, Setup};
+use stampede_gateway::{Account, Gateway, InstanceOrder, Setup};
 use stampede_load::{Backend, Check, LoadExchange, LoadResult, LoadSpec, Pause, Statuses, start};
 use stampede_scale::{
-    BurstCapacity, CloudRunParameters, CpuAllocation, KnativeParameters, Policy, QueueLimits, Service,
+    BurstCapacity, CloudRunParameters, CpuAllocation, KnativeParameters, Policy, QueueLimits, ServiceSettings,
 };
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
 const MS: Duration = Duration::from_millis(1);
 
-const SERVICE: Service = Service {
+const SERVICE: ServiceSettings = ServiceSettings {
     cpus: Cpus::from_millis(1000),
     memory: Bytes::from_mib(512),
     concurrency: 3,
@@ -49,7 +49,7 @@ struct Fleet {
 }
 
 /// Which servers are started: none of them ever comes up without a behaviour.
-fn serve(service: Service, policy: Policy, queue: QueueLimits, behaviour: Option<Behaviour>) -> Fleet {
+fn serve(service: ServiceSettings, policy: Policy, queue: QueueLimits, behaviour: Option<Behaviour>) -> Fleet {
     let cpu_seconds = Box::new(|| 0.0);
     let setup = Setup { service, policy, queue, granularity: 100 * MS, body_pause: BODY_PAUSE_HERE, cpu_seconds };
     let (gateway, mut orders) = Gateway::open(setup).unwrap();
@@ -60,7 +60,7 @@ fn serve(service: Service, policy: Policy, queue: QueueLimits, behaviour: Option
         let mut servers = BTreeMap::new();
         while !ended.load(Ordering::Relaxed) {
             match orders.try_recv() {
-                Ok(Order::Start(instance)) => {
+                Ok(InstanceOrder::Start(instance)) => {
                     let Some(behaviour) = behaviour.clone() else { continue };
                     let server = CountingServer::start(behaviour).unwrap();
                     let Endpoint::Tcp(address) = server.endpoint() else { panic!("a port was asked for") };
@@ -68,7 +68,7 @@ fn serve(service: Service, policy: Policy, queue: QueueLimits, behaviour: Option
                     servers.insert(instance, server);
                 }
                 // Its connections are cut at once.
-                Ok(Order::Stop(instance)) => {
+                Ok(InstanceOrder::Stop(instance)) => {
                     all.lock().unwrap().extend(servers.remove(&instance).map(CountingServer::stop));
                 }
                 Err(_) => thread::sleep(MS),
@@ -174,7 +174,7 @@ fn requests_that_find_no_instance_are_turned_away_after_the_queue_s_limit() {
 fn a_full_queue_turns_away_at_once() {
     let queue = QueueLimits { length: Limit::AtMost(2), wait: 2000 * MS };
     let policy = Policy::Knative(KnativeParameters::default());
-    let fleet = serve(Service { max_instances: 1, ..SERVICE }, policy, queue, None);
+    let fleet = serve(ServiceSettings { max_instances: 1, ..SERVICE }, policy, queue, None);
     let result = fleet.load("open:20", Protocol::Http11, 500 * MS);
     let (account, _) = fleet.end();
     let by_status = |status: u16| result.total.status.get(&status).copied().unwrap_or(0);
@@ -196,7 +196,7 @@ fn an_instance_that_is_given_up_finishes_what_it_has() {
         target_burst_capacity: BurstCapacity::Unlimited,
         ..KnativeParameters::default()
     };
-    let service = Service { concurrency: 1, max_instances: 4, min_instances: 1, ..SERVICE };
+    let service = ServiceSettings { concurrency: 1, max_instances: 4, min_instances: 1, ..SERVICE };
     let behaviour = Behaviour { delay: 70 * MS, ..Behaviour::default() };
     let fleet = serve(service, Policy::Knative(parameters), QUEUE, Some(behaviour));
     let busy = fleet.load("closed:4", Protocol::Http11, 2000 * MS);
@@ -232,7 +232,7 @@ fn an_instance_that_breaks_off_is_a_502_and_one_that_closes_between_answers_is_n
 
 #[test]
 fn a_client_that_stops_in_its_request_is_told_so_and_frees_its_place() {
-    let service = Service { concurrency: 1, max_instances: 1, ..SERVICE };
+    let service = ServiceSettings { concurrency: 1, max_instances: 1, ..SERVICE };
     let fleet = serve(service, cloud_run(), QUEUE, Some(Behaviour::default()));
     let mut stalled = TcpStream::connect(fleet.gateway.address()).unwrap();
     stalled.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -8,10 +8,12 @@ mod carried;
 mod faults;
 mod generators;
 mod generators_error;
+mod member;
 mod most;
 mod shared_load;
 mod ssh;
 
 pub use carried::{CarriedStream, Carrying};
-pub use generators::{Generators, Member};
+pub use generators::Generators;
 pub use generators_error::GeneratorsError;
+pub use member::Member;

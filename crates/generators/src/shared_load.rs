@@ -6,14 +6,14 @@ use std::sync::Arc;
 use stampede_agent::{ClockCheck, ClockOffset};
 use stampede_core::{Fut, LinkUse};
 use stampede_seam::{
-    GeneratorRecord, LoadError, LoadHandle, LoadOutcome, LoadResult, LoadView, Moment, Progress, RoughLatencies, Slice,
-    StartSkew,
+    GeneratorRecord, LoadError, LoadHandle, LoadOutcome, LoadProgress, LoadResult, LoadStatus, Moment, RoughLatencies,
+    Slice, StartSkew,
 };
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::faults::{Seen, faults};
-use crate::generators::Member;
+use crate::member::Member;
 
 /// The part that one of them drives.
 pub(crate) struct LoadPart {
@@ -24,7 +24,7 @@ pub(crate) struct LoadPart {
     /// What was known of its clock then.
     offset: ClockOffset,
     /// How far it was when it was last looked at.
-    progress: Progress,
+    progress: LoadProgress,
     latencies: RoughLatencies,
     /// The last second that it has told.
     told: Option<u64>,
@@ -44,7 +44,7 @@ impl LoadPart {
             handle,
             begins,
             offset,
-            progress: Progress::default(),
+            progress: LoadProgress::default(),
             latencies: RoughLatencies::new(),
             told: None,
             is_finished,
@@ -56,7 +56,7 @@ impl LoadPart {
         let Self { member, handle, begins: (begins, begins_there), offset, progress, .. } = self;
         let most_rps = member.most.get().copied();
         let lost = |problem: &str| {
-            let Progress { ok, failed } = progress;
+            let LoadProgress { ok, failed } = progress;
             let said = Some(member.said()).filter(|said| !said.is_empty()).map(|said| format!("; it said: {said}"));
             let fault = format!(
                 "generator {} is lost after {ok} right answers and {failed} failed requests: {problem}{}",
@@ -122,11 +122,11 @@ impl LoadHandle for SharedLoad {
         self.window.clone()
     }
 
-    fn look(&mut self) -> LoadView {
-        let mut view = LoadView { is_finished: true, ..LoadView::default() };
+    fn look(&mut self) -> LoadStatus {
+        let mut view = LoadStatus { is_finished: true, ..LoadStatus::default() };
         for part in &mut self.parts {
             if let Ok(handle) = &mut part.handle {
-                let LoadView { progress, latencies, slices, is_finished } = handle.look();
+                let LoadStatus { progress, latencies, slices, is_finished } = handle.look();
                 part.told = slices.iter().map(|slice| slice.second).max().or(part.told);
                 Slice::add_all(&mut self.slices, &slices);
                 (part.progress, part.latencies, part.is_finished) = (progress, latencies, is_finished);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stampede_analysis::{PilotWatch, ProbeWatch};
 use stampede_core::SloSecond;
-use stampede_seam::{LoadView, Moment, Slice};
+use stampede_seam::{LoadStatus, Moment, Slice};
 
 /// What a load is watched for.
 pub(crate) enum Watch<'a> {
@@ -17,7 +17,7 @@ pub(crate) enum Watch<'a> {
 
 impl Watch<'_> {
     /// Takes a look at the load in; whether there is nothing more to see.
-    pub(crate) fn see(&mut self, view: &LoadView, window: &Range<Moment>, now: Moment) -> bool {
+    pub(crate) fn see(&mut self, view: &LoadStatus, window: &Range<Moment>, now: Moment) -> bool {
         match self {
             Self::Pilot(watch) => see(watch, view, now.since(window.start)),
             Self::Probe(watch) => {
@@ -41,7 +41,7 @@ impl Watch<'_> {
 }
 
 /// Takes a look at a pilot's load in, so long after its window opened; whether there is nothing more to see.
-fn see(watch: &mut PilotWatch, view: &LoadView, at: Duration) -> bool {
+fn see(watch: &mut PilotWatch, view: &LoadStatus, at: Duration) -> bool {
     match watch {
         PilotWatch::Rate { counts } => counts.push((at, view.progress.ok)),
         PilotWatch::Response { seconds } => {

@@ -10,8 +10,8 @@ use stampede_core::{
     named_status,
 };
 use stampede_seam::{
-    InsideTargets, LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadView, Measures, Moment, Reading, RoughLatencies,
-    Running, SampleTargets, Saturation, StepResult, Vantage,
+    InsideTargets, LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadStatus, Measures, Moment, Reading,
+    RoughLatencies, Running, SampleTargets, Saturation, StepResult, Vantage,
 };
 
 use crate::audit::StepAnswers;
@@ -398,12 +398,12 @@ impl Clock {
     }
 
     /// What there is to be told now, if anything is due.
-    pub(crate) fn progress(&mut self, view: &LoadView, queue: Option<u64>, now: Moment) -> Option<Event<'static>> {
+    pub(crate) fn progress(&mut self, view: &LoadStatus, queue: Option<u64>, now: Moment) -> Option<Event<'static>> {
         self.ticks += 1;
         if !self.ticks.is_multiple_of(PROGRESS_EVERY) || now >= self.window.end {
             return None;
         }
-        let LoadView { progress, latencies, .. } = view;
+        let LoadStatus { progress, latencies, .. } = view;
         let next = Told { at: now, ok: progress.ok, latencies: latencies.clone(), counters: self.latest };
         let before = mem::replace(&mut self.told, next);
         let seconds = now.since(before.at).as_secs_f64().max(f64::MIN_POSITIVE);

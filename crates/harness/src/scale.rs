@@ -15,7 +15,7 @@ use stampede_core::{
     Endpoint, GatewayUse, InstanceLife, InstanceUsage, Measurement, Outcome, Passage, Protocol, ReadinessRecord,
     ReadyBy, ScaleRecord, ScaledService, Trial, with_causes,
 };
-use stampede_gateway::{Account, BODY_PAUSE, Gateway, Instance, Life, Order, Setup};
+use stampede_gateway::{Account, BODY_PAUSE, Gateway, Instance, InstanceOrder, Life, Setup};
 use stampede_scale::{Policy, QueueLimits, Rejection, Scaling, Time};
 use stampede_seam::Platform;
 use stampede_seam::{LoadExchange, LoadOrder, LoadOutcome, LoadSpec, Moment, Pause};
@@ -195,7 +195,7 @@ impl Act<'_> {
         &self,
         fleet: &mut Fleet<'_>,
         gateway: &Gateway,
-        orders: &mut UnboundedReceiver<Order>,
+        orders: &mut UnboundedReceiver<InstanceOrder>,
         meters: &Meters,
         queue: QueueLimits,
         exchanges: Vec<LoadExchange>,

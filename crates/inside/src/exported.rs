@@ -240,6 +240,20 @@ pub fn pprof(record: &InsideRecord) -> Vec<u8> {
     profile.0
 }
 
+/// The stacks in all forms, each with the end of its file's name.
+///
+/// # Errors
+///
+/// When they cannot be written as JSON.
+pub fn files(record: &InsideRecord, name: &str) -> Result<[(&'static str, Vec<u8>); 3], serde_json::Error> {
+    let speedscope = speedscope(record, name)?;
+    Ok([
+        ("folded.txt", folded(record).into_bytes()),
+        ("speedscope.json", speedscope.into_bytes()),
+        ("pprof.pb", pprof(record)),
+    ])
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

@@ -26,7 +26,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-pub use exported::{folded, pprof, speedscope};
+pub use exported::{files, folded, pprof, speedscope};
 pub use function::PhpFunction;
 pub use instants::JitteredInstants;
 pub use memory::{MemoryPart, ProcessMemory, RemoteMemory};

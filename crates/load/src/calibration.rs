@@ -38,7 +38,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, Worl
 
 /// A choice between the backends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Calibration {
+pub struct BackendCalibration {
     /// The better one.
     pub backend: Backend,
     /// Why it is, in words; `None` when that was known from before.
@@ -51,14 +51,14 @@ pub struct Calibration {
 ///
 /// Load comes from the first of the generator's processors, and is answered on those of the server. What cannot be tried is
 /// a reason for epoll.
-pub fn calibrate(machine: &str, cpus: &CpuLayout, kept: Option<&Path>) -> Calibration {
+pub fn calibrate(machine: &str, cpus: &CpuLayout, kept: Option<&Path>) -> BackendCalibration {
     let refused = try_out(Backend::IoUring).err();
     let version = env!("CARGO_PKG_VERSION");
     let permitted = refused.as_ref().map_or_else(|| "permitted".to_owned(), |error| format!("refused: {error}"));
     let conditions = format!("{machine}; stampede {version}; io-uring {permitted}").replace('\n', " ");
     let before = kept.and_then(|kept| fs::read_to_string(kept).ok());
     if let Some(backend) = before.and_then(|text| read(&text, &conditions)) {
-        return Calibration { backend, reason: None };
+        return BackendCalibration { backend, reason: None };
     }
     let (backend, reason) = match refused {
         Some(error) => (Backend::Epoll, format!("io-uring is refused here: {error}")),
@@ -70,12 +70,12 @@ pub fn calibrate(machine: &str, cpus: &CpuLayout, kept: Option<&Path>) -> Calibr
             // The next time may be better.
             Err(error) => {
                 let reason = format!("the other one could not be tried: {error}");
-                return Calibration { backend: Backend::Epoll, reason: Some(reason) };
+                return BackendCalibration { backend: Backend::Epoll, reason: Some(reason) };
             }
         },
     };
     let _ = kept.map(|kept| keep(kept, &format!("{conditions}\n{backend}\n")));
-    Calibration { backend, reason: Some(reason) }
+    BackendCalibration { backend, reason: Some(reason) }
 }
 
 /// The backend in a kept choice, where it was made under these conditions.
@@ -252,7 +252,7 @@ mod tests {
         assert!(reason.contains("io-uring"), "{reason}");
 
         let again = calibrate("this one", &cpus(), Some(&kept));
-        assert_eq!(again, Calibration { backend: first.backend, reason: None });
+        assert_eq!(again, BackendCalibration { backend: first.backend, reason: None });
         assert!(calibrate("another one", &cpus(), Some(&kept)).reason.is_some());
         assert!(calibrate("this one", &cpus(), Some(&kept)).reason.is_some());
     }

@@ -40,7 +40,7 @@ use stampede_seam::LoadResult;
 use stampede_seam::RoughLatencies;
 use stampede_seam::Slice;
 use stampede_seam::TurnSpan;
-use stampede_seam::{LoadSpec, Progress};
+use stampede_seam::{LoadProgress, LoadSpec};
 
 /// Starts a load. It runs on threads of its own until its drain ends, whatever the caller does meanwhile.
 ///
@@ -403,17 +403,16 @@ impl RunningLoad {
     }
 
     /// How far it is; costs the load threads nothing.
-    pub fn progress(&self) -> Progress {
-        self.threads.iter().map(|thread| thread.progress.read()).fold(Progress::default(), |sum, thread| Progress {
-            ok: sum.ok + thread.ok,
-            failed: sum.failed + thread.failed,
+    pub fn progress(&self) -> LoadProgress {
+        self.threads.iter().map(|thread| thread.progress.read()).fold(LoadProgress::default(), |sum, thread| {
+            LoadProgress { ok: sum.ok + thread.ok, failed: sum.failed + thread.failed }
         })
     }
 
     /// Requests that have ended so far, rightly or not, on each thread; costs the load threads nothing.
     pub fn ended_by_thread(&self) -> Vec<u64> {
         let progress = |thread: &LoadThread| thread.progress.read();
-        self.threads.iter().map(progress).map(|Progress { ok, failed }| ok + failed).collect()
+        self.threads.iter().map(progress).map(|LoadProgress { ok, failed }| ok + failed).collect()
     }
 
     /// How long requests have taken so far, roughly; costs the load threads next to nothing.
@@ -518,8 +517,8 @@ impl ThreadProgress {
         self.failed.store(failed, Ordering::Relaxed);
     }
 
-    fn read(&self) -> Progress {
-        Progress { ok: self.ok.load(Ordering::Relaxed), failed: self.failed.load(Ordering::Relaxed) }
+    fn read(&self) -> LoadProgress {
+        LoadProgress { ok: self.ok.load(Ordering::Relaxed), failed: self.failed.load(Ordering::Relaxed) }
     }
 }
 

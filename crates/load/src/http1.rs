@@ -1,7 +1,7 @@
 //! A connection that carries one request at a time, or several that are sent together (RFC 9112).
 
 use stampede_seam::BreakPoint;
-use stampede_wire::response::{AnswerStage, DecodeError, Decoder, Progress, Visitor};
+use stampede_wire::response::{AnswerStage, DecodeError, Decoder, ReadProgress, Visitor};
 
 use crate::body_check::Comparing;
 use crate::fault::Fault;
@@ -95,17 +95,17 @@ impl Http1 {
         self.answering = true;
         self.answering_finally = true;
         match self.decoder.feed(bytes, comparing) {
-            Ok(Progress::Incomplete) => {
+            Ok(ReadProgress::Incomplete) => {
                 // What came may have been interim answers alone.
                 self.answering_finally = self.decoder.stage() != AnswerStage::Nothing;
                 Came::Incomplete
             }
-            Ok(Progress::Complete { consumed }) if consumed < bytes.len() => {
+            Ok(ReadProgress::Complete { consumed }) if consumed < bytes.len() => {
                 let status = comparing.status();
                 comparing.breach(Rule::End(status), bytes.get(consumed..).unwrap_or_default());
                 Came::Broken(Fault::Surplus)
             }
-            Ok(Progress::Complete { .. }) => Came::Complete,
+            Ok(ReadProgress::Complete { .. }) => Came::Complete,
             Err(error) => {
                 self.note(error, bytes, comparing);
                 Came::Broken(Fault::Answer(error))
@@ -133,11 +133,11 @@ impl Http1 {
         self.answering = true;
         self.answering_finally = true;
         match self.decoder.feed(bytes, visitor) {
-            Ok(Progress::Incomplete) => {
+            Ok(ReadProgress::Incomplete) => {
                 self.answering_finally = self.decoder.stage() != AnswerStage::Nothing;
                 Ok(None)
             }
-            Ok(Progress::Complete { consumed }) => Ok(Some(consumed)),
+            Ok(ReadProgress::Complete { consumed }) => Ok(Some(consumed)),
             Err(error) => Err(Fault::Answer(error)),
         }
     }

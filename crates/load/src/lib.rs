@@ -85,6 +85,7 @@
 //! with the time at which it was due, and counted once: a reconnect is no error. On a connection that has not carried
 //! an answer yet, and in mid-answer, it is one.
 
+mod answered;
 mod arrivals;
 mod authored;
 mod backend;
@@ -124,15 +125,16 @@ mod user;
 mod worker;
 
 pub use backend::try_out;
-pub use calibration::{Calibration, calibrate};
+pub use calibration::{BackendCalibration, calibrate};
 pub use engine::{RunningLoad, StartError, start, start_at, start_authored, start_following, start_sampled};
 pub use near_target::{TargetError, find_addresses, find_target, speaks_fastcgi};
 pub use redirect::RedirectRules;
 pub use sampler::SampleReader;
 pub use stampede_seam::{
-    Author, AuthoredThread, Backend, BodyCheck, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule,
-    KeptAnswer, LittlesLaw, LoadExchange, LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation,
-    Scenario, Shard, Slice, Statuses, StepResult, TlsClient, TlsIdentity, TlsSpec, TlsVersion, Trust, WrongAnswer,
+    Author, AuthoredThread, Backend, BodyCheck, Check, FlowResult, FlowTally, HeaderCheck, HeaderRule, KeptAnswer,
+    LittlesLaw, LoadExchange, LoadProgress, LoadResult, LoadSpec, Measures, Pause, RequestFailure, RoughLatencies,
+    Saturation, Scenario, Shard, Slice, Statuses, StepResult, TlsClient, TlsIdentity, TlsSpec, TlsVersion, Trust,
+    WrongAnswer,
 };
 pub use stampede_wire::location::Location;
 pub use tls::TlsError;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use stampede_core::{Counts, ErrorClass, GeneratorUse};
 use stampede_scenario::Scenario;
 
+use crate::answered::{Answered, nanoseconds};
 use crate::body_check::Evidence;
 use crate::fact_counts::FactCounts;
 use crate::fault::Fault;
@@ -13,7 +14,7 @@ use crate::slicer::Slicer;
 use crate::tally::Tally;
 use crate::timeline::{Phase, Timeline};
 use stampede_seam::Backend;
-use stampede_seam::{AnswerFacts, BreakPoint, Failure, FlowResult, LoadResult, StepResult};
+use stampede_seam::{AnswerFacts, BreakPoint, FlowResult, LoadResult, RequestFailure, StepResult};
 use stampede_seam::{LittlesLaw, Saturation};
 
 /// What one thread has seen, or several after [`Recorder::merge`]. Recording takes no memory.
@@ -54,22 +55,6 @@ struct FirstFailure {
     at: Instant,
     step: usize,
     fault: Fault,
-}
-
-/// A complete answer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered {
-    pub(crate) at: Instant,
-    pub(crate) due: Instant,
-    pub(crate) sent: Instant,
-    /// When its first byte came.
-    pub(crate) first_byte: Instant,
-    pub(crate) step: usize,
-    pub(crate) status: u16,
-    /// Bytes of its body.
-    pub(crate) length: u64,
-    /// What is wrong with it.
-    pub(crate) fault: Option<Fault>,
 }
 
 impl Recorder {
@@ -438,17 +423,13 @@ impl Recorder {
             littles_law,
             facts: AnswerFacts { server, first_length, other_lengths, body_bytes, not_kept, interim, breaks, breach },
             wrong_answers,
-            first_failure: first_failure.map(|failure| Failure {
+            first_failure: first_failure.map(|failure| RequestFailure {
                 class: failure.fault.class(),
                 step: failure.step,
                 detail: failure.fault.to_string(),
             }),
         }
     }
-}
-
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use stampede_core::ErrorClass;
 use stampede_seam::{RequestSample, SampleEnd};
 
-use crate::recorder::nanoseconds;
+use crate::answered::nanoseconds;
 
 /// Requests of a batch.
 const BATCH: usize = 1024;

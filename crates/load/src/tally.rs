@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use stampede_core::{Counts, ErrorClass};
 
+use crate::answered::{Answered, nanoseconds};
 use crate::fault::Fault;
-use crate::recorder::{Answered, nanoseconds};
 use crate::timeline::Phase;
 use stampede_seam::Measures;
 

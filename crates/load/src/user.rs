@@ -19,6 +19,7 @@ use stampede_core::ErrorClass;
 use stampede_scenario::{Journey, NextStep, Script};
 use stampede_seam::{BreakPoint, SampleEnd};
 
+use crate::answered::Answered;
 use crate::arrivals::Arrival;
 use crate::body_check::Comparison;
 use crate::connection::{Connection, Notice, Requested, Stage};
@@ -27,7 +28,7 @@ use crate::driver::{Driver, Timer};
 use crate::fault::Fault;
 use crate::io::Io;
 use crate::pacer::Pacer;
-use crate::recorder::{Answered, Recorder};
+use crate::recorder::Recorder;
 use crate::redirect::Hop;
 use crate::sampler::EndedRequest;
 use crate::timeline::Phase;

@@ -18,6 +18,7 @@ mod carry;
 mod distribution;
 mod request;
 mod script;
+mod source;
 mod state;
 mod thread;
 mod trouble;
@@ -25,6 +26,7 @@ mod watch;
 
 pub use crate::address::Lookup;
 pub use crate::distribution::Distribution;
-pub use crate::script::{LoadErrors, LuaScript, Source, Summary};
+pub use crate::script::{LoadErrors, LuaScript, Summary};
+pub use crate::source::Source;
 pub use crate::trouble::{Entry, Trouble};
 pub use crate::watch::Watch;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mlua::{Error, FromLuaMulti, Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table, Value};
 
 use crate::calls::Calls;
-use crate::script::Source;
+use crate::source::Source;
 use crate::trouble::{Entry, Trouble};
 use crate::watch::Watch;
 

@@ -10,8 +10,9 @@ use stampede_seam::LoadResult;
 
 use crate::ab_files::{self, Attributes, Row};
 use crate::figures::{Moments, answered, at_rank, lost, whole, with_status};
-use crate::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
+use crate::flags::{HELP, Style, Typed, positive, refused, switch, valued};
 use crate::headers::{self, Headers};
+use crate::syntax::Syntax;
 use crate::tls_flags;
 use crate::tool_run::{DAY, Extras, ToolRun};
 use crate::{Surroundings, ToolFile, ToolOutcome};

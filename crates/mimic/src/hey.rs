@@ -11,9 +11,10 @@ use stampede_seam::{LoadResult, Measures, RequestSample};
 
 use crate::Surroundings;
 use crate::figures::{answered, at_most, at_rank, lost, whole};
-use crate::flags::{HELP, Style, Syntax, Typed, positive, switch, valued};
+use crate::flags::{HELP, Style, Typed, positive, switch, valued};
 use crate::headers::{self, Headers};
 use crate::spells::Spells;
+use crate::syntax::Syntax;
 use crate::tool_run::{DAY, Extras, ToolRun};
 
 pub(crate) static SYNTAX: Syntax = Syntax {

@@ -22,6 +22,7 @@ mod rates;
 mod sample;
 mod spells;
 mod stampede_line;
+mod syntax;
 mod tls_flags;
 mod tool_run;
 mod wrk;

@@ -10,7 +10,8 @@ use stampede_seam::{AnswerFacts, LoadResult, Measures};
 use stampede_testkit::samples::load_result;
 
 use crate::Surroundings;
-use crate::flags::{Syntax, Typed};
+use crate::flags::Typed;
+use crate::syntax::Syntax;
 use crate::tool_run::ToolRun;
 
 /// A small machine with one file, `body`.

@@ -9,9 +9,10 @@ use stampede_seam::LoadResult;
 
 use crate::Surroundings;
 use crate::figures::{Moments, answered, at_most, at_rank, counts_us, lost, with_status};
-use crate::flags::{HELP, Style, Syntax, Typed, switch, valued};
+use crate::flags::{HELP, Style, Typed, switch, valued};
 use crate::headers::{self, Headers};
 use crate::rates::Rates;
+use crate::syntax::Syntax;
 use crate::tool_run::{DAY, Extras, ToolRun};
 use crate::wrk_script::{WrkScript, WrkTotals};
 use crate::wrk2;

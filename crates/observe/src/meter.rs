@@ -34,8 +34,8 @@ impl Meter {
     }
 }
 
-fn add(sum: &mut Counters, read: stampede_cgroup::Counters) {
-    let stampede_cgroup::Counters {
+fn add(sum: &mut Counters, read: stampede_cgroup::GroupCounters) {
+    let stampede_cgroup::GroupCounters {
         cpu,
         periods,
         throttled_periods,

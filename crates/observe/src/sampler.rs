@@ -19,7 +19,7 @@ use stampede_core::{
 };
 use stampede_priority::{Precedence, ThreadRole};
 use stampede_seam::SampleTargets;
-use stampede_wire::postgres::{Session, SessionError};
+use stampede_wire::postgres::{PostgresError, PostgresSession};
 use stampede_wire::probe::Probe;
 
 use crate::accept_queue::AcceptQueues;
@@ -272,7 +272,7 @@ struct Database {
     endpoint: Endpoint,
     login: DatabaseLogin,
     question: Cow<'static, str>,
-    session: Option<Session>,
+    session: Option<PostgresSession>,
     seen: Seen,
 }
 
@@ -315,10 +315,10 @@ impl Database {
         }
     }
 
-    fn rows(&mut self, patience: Duration) -> Result<Option<Vec<postgres_activity::Row>>, SessionError> {
+    fn rows(&mut self, patience: Duration) -> Result<Option<Vec<postgres_activity::Row>>, PostgresError> {
         let session = match &mut self.session {
             Some(session) => session,
-            none => none.insert(Session::open(&self.endpoint, &self.login, patience)?),
+            none => none.insert(PostgresSession::open(&self.endpoint, &self.login, patience)?),
         };
         session.ask(&self.question, patience)?;
         session.answer(patience)

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stampede_core::{Command, CommandReady, CommandTunable, CommandValues, Places, Replacement, Stop, StopSignal};
+use stampede_core::{
+    Command, CommandReady, CommandTunable, CommandValues, GracefulStop, Places, Replacement, StopSignal,
+};
 
 use crate::document::{Place, Text, scalar};
 use crate::mistake::Gathered;
@@ -213,7 +215,7 @@ pub(crate) fn read(
             Replacement { file, text, with }
         })
         .collect();
-    let stop = Stop {
+    let stop = GracefulStop {
         signal: match signal {
             SignalEntry::Term => StopSignal::Term,
             SignalEntry::Quit => StopSignal::Quit,
@@ -306,14 +308,14 @@ mod tests {
         let command = read_text("run: [node, server.js]").unwrap();
         assert_eq!(command.run, ["node", "server.js"]);
         assert_eq!((command.ready, command.build), (CommandReady::Request, None));
-        assert_eq!(command.stop, Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) });
+        assert_eq!(command.stop, GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) });
         let command = read_text(
             "{run: ['@{built}', '@{front.port}'], build: [cc, -o, '@{output}'], ready: port,\n\
              stop: {signal: INT, grace: 500ms},\n\
              tunables: {N: {min: 1, max: 9, default: 4}, MODE: {one_of: [a, b], default: b}}}",
         )
         .unwrap();
-        assert_eq!(command.stop, Stop { signal: StopSignal::Int, grace: Duration::from_millis(500) });
+        assert_eq!(command.stop, GracefulStop { signal: StopSignal::Int, grace: Duration::from_millis(500) });
         assert_eq!(command.ready, CommandReady::Port);
         let [mode, number] = command.tunables.as_slice() else { panic!("{command:?}") };
         assert_eq!((mode.values.check("a"), number.values.check("9")), (Ok(()), Ok(())));

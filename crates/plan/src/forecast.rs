@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{App, AppKind, Bytes, Case, Cpus, DefaultsContext, Limits, Load, Role};
-use stampede_forecast::{Calibration, ForecastQuestion, Scenario, ServicePoint};
-use stampede_scale::{CpuAllocation, Policy, Price, QueueLimits, Service};
+use stampede_forecast::{Calibration, ForecastQuestion, ServicePoint, SimulationSetup};
+use stampede_scale::{CpuAllocation, Policy, Price, QueueLimits, ServiceSettings};
 
 use self::traffic::{AskedTraffic, own_length, read_traffic};
 use crate::catalogue::Catalogue;
@@ -204,11 +204,11 @@ impl Common<'_> {
     ) -> Option<ServicePoint> {
         let Self { calibration, policy, request_timeout, .. } = self;
         let Limits { cpus, memory } = limits;
-        let service = Service {
+        let service = ServiceSettings {
             cpu_allocation: self.allocation,
             start_up_boost: self.start_boost,
             request_timeout: *request_timeout,
-            ..Service::on_demand(cpus, memory, concurrency, self.min_instances, self.max_instances)
+            ..ServiceSettings::on_demand(cpus, memory, concurrency, self.min_instances, self.max_instances)
         };
         check_service(policy, &service, mistakes);
         warnings.extend(fewer_at_once(policy, &service));
@@ -230,7 +230,7 @@ impl Common<'_> {
                 wait.as_secs_f64()
             ));
         }
-        let scenario = Scenario {
+        let scenario = SimulationSetup {
             service,
             policy: *policy,
             queue,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stampede_core::{AppKind, Command, CommandReady, Runtime, Stop, StopSignal};
+use stampede_core::{AppKind, Command, CommandReady, GracefulStop, Runtime, StopSignal};
 
 use crate::workload::KindEntry;
 
@@ -20,7 +20,7 @@ fn samples() -> [(KindEntry, AppKind); 10] {
         build: None,
         replacements: Vec::new(),
         ready: CommandReady::Request,
-        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
         tunables: Vec::new(),
     };
     [

@@ -58,6 +58,22 @@ pub struct Rung {
     pub topology: Topology,
 }
 
+impl Rung {
+    /// What it has, a line each.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let Rung { runtime, given, ini, topology } = self;
+        let settings: Vec<String> =
+            given.iter().map(|(name, setting)| format!("--set {runtime}.{name}={}", setting.value)).collect();
+        let ini: Vec<String> = ini.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mut lines = vec![runtime.to_string()];
+        lines.extend((!settings.is_empty()).then(|| settings.join(" ")));
+        lines.extend((!ini.is_empty()).then(|| format!("php.ini: {}", ini.join(", "))));
+        lines.extend((!topology.is_default()).then(|| topology.to_string()));
+        lines
+    }
+}
+
 impl LadderPlan {
     /// Reads flags and the plan file that they name.
     ///

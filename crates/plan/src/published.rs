@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{CaseId, ClaimTest, Load, Publication, PublishedTable};
-use stampede_scale::{CloudRunParameters, Policy, Scaling, Service};
+use stampede_scale::{CloudRunParameters, Policy, Scaling, ServiceSettings};
 
 use self::case::{CaseKeys, ScaledRow};
 use self::file::{PublishedFile, RowEntry, TableEntry};
@@ -332,7 +332,7 @@ impl Reader<'_> {
             Some(ScaledRow { concurrency, instances }) => {
                 let runtime = flags.runtimes.runtimes.take().unwrap_or_default();
                 let (policy, price) = (Policy::CloudRun(CloudRunParameters::default()), by_request());
-                let request_timeout = Service::REQUEST_TIMEOUT;
+                let request_timeout = ServiceSettings::REQUEST_TIMEOUT;
                 let asked = ServiceAsked { concurrency, instances, policy, queue_wait: None, request_timeout, price };
                 let PlannedService { plan, scaling } =
                     read_service(&runtime, flags, asked, self.machine, self.catalogue)?;

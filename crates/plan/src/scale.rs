@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{Limits, Rounds};
-use stampede_scale::{CpuAllocation, Policy, Price, Scaling, Service};
+use stampede_scale::{CpuAllocation, Policy, Price, Scaling, ServiceSettings};
 
 use self::typed::{Common, TypedService};
 use crate::capacity::check;
@@ -198,9 +198,9 @@ pub(crate) fn read_service(
     catalogue: &dyn Catalogue,
 ) -> Result<PlannedService, Mistakes> {
     let ServiceAsked { concurrency, instances, policy, queue_wait, request_timeout, price } = asked;
-    let service = |limits: &Limits, most: u32| Service {
+    let service = |limits: &Limits, most: u32| ServiceSettings {
         request_timeout,
-        ..Service::on_demand(limits.cpus, limits.memory, concurrency, instances.least, most)
+        ..ServiceSettings::on_demand(limits.cpus, limits.memory, concurrency, instances.least, most)
     };
     let given = |limits: &Limits| policy.concurrency(&service(limits, 1));
     let mut mistakes = Gathered::default();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_saphyr::Spanned;
 use stampede_core::Load;
-use stampede_scenario::{Choice, Crowd, Feeder, FeederFormat, Flow, Order, Pause, Scenario, Table};
+use stampede_scenario::{Choice, Crowd, Feeder, FeederFormat, Flow, Pause, RowOrder, Scenario, Table};
 
 use self::file::{CrowdEntry, FeederEntry, FlowEntry, FormatEntry, OrderEntry, RequestEntry, ScenarioFile, StepEntry};
 use self::step::FlowReader;
@@ -121,10 +121,10 @@ impl Reader<'_> {
     fn feeder(&mut self, name: String, entry: FeederEntry) -> Option<Feeder> {
         let FeederEntry { file, env, mut format, order } = entry;
         let order = match order {
-            OrderEntry::Loop => Order::Loop,
-            OrderEntry::Once => Order::Once,
-            OrderEntry::Random => Order::Random,
-            OrderEntry::Identity => Order::Identity,
+            OrderEntry::Loop => RowOrder::Loop,
+            OrderEntry::Once => RowOrder::Once,
+            OrderEntry::Random => RowOrder::Random,
+            OrderEntry::Identity => RowOrder::Identity,
         };
         let mut file = match (file, env, self.replaced.get(&name)) {
             (Some(file), None, _) => file,
@@ -178,7 +178,7 @@ impl Reader<'_> {
         &mut self,
         name: String,
         columns: &Spanned<BTreeMap<String, Vec<String>>>,
-        order: Order,
+        order: RowOrder,
     ) -> Option<Feeder> {
         let mut is_complete = self.name(columns, "feeder", &name);
         let mut read = Vec::new();

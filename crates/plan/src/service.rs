@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use stampede_scale::{Basis, CloudRunParameters, CpuAllocation, PRICES, Policy, Price, Service, price};
+use stampede_scale::{Basis, CloudRunParameters, CpuAllocation, PRICES, Policy, Price, ServiceSettings, price};
 
 use crate::mistake::Gathered;
 use crate::quantity::parse_time;
@@ -105,11 +105,11 @@ pub(crate) fn read_waiting(flags: &WaitingFlags, mistakes: &mut Gathered) -> (Op
     let WaitingFlags { queue_limit, request_timeout } = flags;
     let wait =
         queue_limit.as_deref().map(|typed| read_any_time("--queue-limit", Some(typed), Duration::ZERO, mistakes));
-    (wait, read_any_time("--request-timeout", request_timeout.as_deref(), Service::REQUEST_TIMEOUT, mistakes))
+    (wait, read_any_time("--request-timeout", request_timeout.as_deref(), ServiceSettings::REQUEST_TIMEOUT, mistakes))
 }
 
 /// What cannot be so of a service on this platform.
-pub(crate) fn check_service(policy: &Policy, service: &Service, mistakes: &mut Gathered) {
+pub(crate) fn check_service(policy: &Policy, service: &ServiceSettings, mistakes: &mut Gathered) {
     for problem in policy.problems(service) {
         let [place, problem, fix] = problem.parts();
         mistakes.add(place, problem, fix);
@@ -117,7 +117,7 @@ pub(crate) fn check_service(policy: &Policy, service: &Service, mistakes: &mut G
 }
 
 /// That instances are given fewer requests at once than was asked for, where they are.
-pub(crate) fn fewer_at_once(policy: &Policy, service: &Service) -> Option<String> {
+pub(crate) fn fewer_at_once(policy: &Policy, service: &ServiceSettings) -> Option<String> {
     let (asked, given) = (service.concurrency, policy.concurrency(service));
     (given != asked).then(|| {
         format!(

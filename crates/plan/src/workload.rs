@@ -12,7 +12,6 @@ use stampede_core::{App, PhpBase, Play, Workload, WorkloadId};
 
 pub(crate) use self::app::{AppSection, KindEntry};
 use self::request::ExchangeSection;
-pub use self::request::MOST_WEIGHT;
 pub(crate) use self::request::{RequestSection, Rules};
 use crate::audit::AuditEntry;
 use crate::document::{self, Document, Grammar, Text, adapt};

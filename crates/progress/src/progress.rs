@@ -7,7 +7,7 @@ use stampede_core::{
     CaseId, Fut, Load, Outcome, Rounds, Severity, Study, StudyKind, Trial, YardStickReading, printable,
 };
 use stampede_harness::{Event, Phase, Sink, SinkError, Stop};
-use stampede_report::live::{LiveView, Moment, frame};
+use stampede_report::live::{LiveMoment, LiveView, frame};
 use stampede_report::terminal::paragraph;
 
 use crate::Screen;
@@ -54,7 +54,7 @@ pub struct StudyProgress<'a, S: Screen> {
     /// How many deployments were started to find out which request changed an answer, while that is looked for.
     searching: Option<u32>,
     /// The load of what is measured, since it began.
-    course: Vec<Moment>,
+    course: Vec<LiveMoment>,
     window_left: Option<Duration>,
     failed: u64,
     /// How many processors the deployment of the trial may use, where it has a limit of its own.
@@ -178,7 +178,7 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
                 if self.course.len() == KEPT {
                     self.course.remove(0);
                 }
-                self.course.push(Moment { rate: *rate, p99: *p99, cpus: *cpus, queue: *queue });
+                self.course.push(LiveMoment { rate: *rate, p99: *p99, cpus: *cpus, queue: *queue });
                 (self.failed, self.window_left) = (*failed, Some(*left));
             }
             Event::TrialEnded(trial) => {

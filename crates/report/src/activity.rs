@@ -1,6 +1,6 @@
 //! What servers and kernel said while a case ran, as a sentence.
 
-use stampede_analysis::{Activity, CaseSummary, Unit, UnitActivity};
+use stampede_analysis::{Activity, CaseSummary, MetricUnit, UnitActivity};
 
 use crate::quantity::{count, in_tables};
 
@@ -16,7 +16,7 @@ pub(crate) fn sentence(summary: &CaseSummary) -> Option<String> {
         parts.push(format!("{} listen overflows on the machine", count(*overflows)));
     }
     if let Some(share) = throttled_share {
-        parts.push(format!("throttled in {} % of quota periods", in_tables(Unit::Share, *share)));
+        parts.push(format!("throttled in {} % of quota periods", in_tables(MetricUnit::Share, *share)));
     }
     (!parts.is_empty()).then(|| format!("{}: {}", summary.case, parts.join("; ")))
 }
@@ -35,7 +35,7 @@ fn of_unit(activity: &UnitActivity) -> String {
         (None, _) => format!("{unit}'s status unavailable"),
     };
     if busy.is_some() && *unanswered_share > 0.0 {
-        text.push_str(&format!(", no answer in {} % of samples", in_tables(Unit::Share, *unanswered_share)));
+        text.push_str(&format!(", no answer in {} % of samples", in_tables(MetricUnit::Share, *unanswered_share)));
     }
     if let Some(restarts) = restarts {
         text.push_str(&format!(", {} restarts", count(*restarts)));

@@ -1,7 +1,7 @@
 //! What a deployment can take, for people and for other programs.
 
 use serde::Serialize;
-use stampede_analysis::{Capacity, CurvePoint, Found, ProbeEnd, ProbeSummary, UslFit};
+use stampede_analysis::{Capacity, CapacityFound, CurvePoint, ProbeEnd, ProbeSummary, UslFit};
 use stampede_core::{Finding, SloTerm, Study};
 
 use crate::StudyView;
@@ -157,7 +157,7 @@ fn answer(view: &CapacityView<'_>) -> String {
     };
     match &capacity.found {
         None => format!("{who}: no result, since no rate was probed."),
-        Some(Found::Rate { rate, low, high, confirmed, breaks }) => {
+        Some(CapacityFound::Rate { rate, low, high, confirmed, breaks }) => {
             let range = if high.is_finite() {
                 format!("between {} and {}", number(*low), number(*high))
             } else {
@@ -180,7 +180,7 @@ fn answer(view: &CapacityView<'_>) -> String {
             };
             format!("{who} takes about {} requests a second ({range}){next}{sure}{because}.", number(*rate))
         }
-        Some(Found::Nothing { least, breaks }) => {
+        Some(CapacityFound::Nothing { least, breaks }) => {
             let broken = term(*breaks).unwrap_or_else(|| "the objective".to_owned());
             let best = best(view, *breaks);
             format!(
@@ -188,7 +188,7 @@ fn answer(view: &CapacityView<'_>) -> String {
                 number(*least)
             )
         }
-        Some(Found::BeyondGenerator { met, limit }) => {
+        Some(CapacityFound::BeyondGenerator { met, limit }) => {
             let met = met
                 .map_or_else(String::new, |met| format!(" The objective is met at {} requests a second.", number(met)));
             let at_limit = view.capacity.probes.iter().filter(|probe| probe.rate == *limit);
@@ -288,7 +288,7 @@ impl<'a> WireCapacity<'a> {
         let terms = study.slo.as_ref().map_or(&[][..], |slo| slo.terms());
         let (outcome, rate, low, high, confirmed, breaks) = match found {
             None => ("unknown", None, None, None, None, None),
-            Some(Found::Rate { rate, low, high, confirmed, breaks }) => (
+            Some(CapacityFound::Rate { rate, low, high, confirmed, breaks }) => (
                 "rate",
                 Some(*rate),
                 Some(*low),
@@ -296,8 +296,10 @@ impl<'a> WireCapacity<'a> {
                 Some(*confirmed),
                 *breaks,
             ),
-            Some(Found::Nothing { breaks, .. }) => ("no_rate", None, None, None, None, *breaks),
-            Some(Found::BeyondGenerator { met, limit: _ }) => ("beyond_generator", None, *met, None, None, None),
+            Some(CapacityFound::Nothing { breaks, .. }) => ("no_rate", None, None, None, None, *breaks),
+            Some(CapacityFound::BeyondGenerator { met, limit: _ }) => {
+                ("beyond_generator", None, *met, None, None, None)
+            }
         };
         Self {
             schema: SCHEMA,

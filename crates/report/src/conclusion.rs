@@ -1,7 +1,7 @@
 //! What a comparison comes to, in words.
 
 use stampede_analysis::{
-    Advice, Better, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, Recommendation, TurnScatter, Unit, metric,
+    Advice, Better, ERROR, MIN_BLOCKS, Metric, MetricUnit, PER_VCPU_SECOND, Recommendation, TurnScatter, metric,
 };
 use stampede_core::{CaseId, StudyKind, Verdict, VerdictWord, WindowsFrom};
 
@@ -35,7 +35,7 @@ pub(crate) fn conclusion(view: &StudyView<'_>) -> Option<Conclusion> {
 
 /// Whether what is fast has more of a metric, or less: rates of requests and times until answers.
 pub(crate) fn is_of_speed(metric: &Metric) -> bool {
-    matches!(metric.unit, Unit::PerSecond | Unit::Microseconds) && metric.key != "response_deviation_us"
+    matches!(metric.unit, MetricUnit::PerSecond | MetricUnit::Microseconds) && metric.key != "response_deviation_us"
 }
 
 /// Enough blocks, but no interval.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use stampede_analysis::{Change, Loss, Metric, Outcome, metric};
+use stampede_analysis::{Change, ChangeOutcome, Loss, Metric, metric};
 use stampede_core::Estimate;
 
 use crate::layout::wrap;
@@ -28,14 +28,14 @@ pub struct GateView<'a> {
 
 impl GateView<'_> {
     /// What is said of all cases together: it fails when one does, and passes when all do.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> ChangeOutcome {
         let any = |outcome| self.changes.iter().any(|change| change.outcome == outcome);
-        if any(Outcome::Failed) {
-            Outcome::Failed
-        } else if any(Outcome::Undecided) {
-            Outcome::Undecided
+        if any(ChangeOutcome::Failed) {
+            ChangeOutcome::Failed
+        } else if any(ChangeOutcome::Undecided) {
+            ChangeOutcome::Undecided
         } else {
-            Outcome::Passed
+            ChangeOutcome::Passed
         }
     }
 
@@ -43,16 +43,16 @@ impl GateView<'_> {
     pub fn passes(&self) -> bool {
         match self.outcome() {
             _ if !self.losses.is_empty() => false,
-            Outcome::Passed => true,
-            Outcome::Undecided => !self.strict,
-            Outcome::Failed => false,
+            ChangeOutcome::Passed => true,
+            ChangeOutcome::Undecided => !self.strict,
+            ChangeOutcome::Failed => false,
         }
     }
 
     /// What it comes to, in a word.
     fn word(&self) -> &'static str {
         match self.outcome() {
-            Outcome::Passed | Outcome::Undecided if !self.losses.is_empty() => "not valid",
+            ChangeOutcome::Passed | ChangeOutcome::Undecided if !self.losses.is_empty() => "not valid",
             outcome => word(outcome),
         }
     }
@@ -90,7 +90,7 @@ pub fn markdown(view: &GateView<'_>) -> String {
 /// strict; a case that lost trials is an error. <https://github.com/testmoapp/junitxml>
 pub fn junit(view: &GateView<'_>) -> String {
     let count = |outcome| view.changes.iter().filter(|change| change.outcome == outcome).count();
-    let (mut failures, mut skipped) = (count(Outcome::Failed), count(Outcome::Undecided));
+    let (mut failures, mut skipped) = (count(ChangeOutcome::Failed), count(ChangeOutcome::Undecided));
     if view.strict {
         (failures, skipped) = (failures + skipped, 0);
     }
@@ -103,9 +103,9 @@ pub fn junit(view: &GateView<'_>) -> String {
         let name = xml(&format!("{}: {} within {}", change.case, title(change), exact_percent(change.threshold)));
         let message = xml(&format!("{}: {}", word(change.outcome), figures(change)));
         let inner = match change.outcome {
-            Outcome::Passed => format!("<system-out>{message}</system-out>"),
-            Outcome::Undecided if !view.strict => format!("<skipped message=\"{message}\"/>"),
-            Outcome::Undecided | Outcome::Failed => format!("<failure message=\"{message}\"/>"),
+            ChangeOutcome::Passed => format!("<system-out>{message}</system-out>"),
+            ChangeOutcome::Undecided if !view.strict => format!("<skipped message=\"{message}\"/>"),
+            ChangeOutcome::Undecided | ChangeOutcome::Failed => format!("<failure message=\"{message}\"/>"),
         };
         let _ = writeln!(text, "    <testcase classname=\"stampede.gate\" name=\"{name}\">{inner}</testcase>");
     }
@@ -125,10 +125,10 @@ pub fn junit(view: &GateView<'_>) -> String {
 pub fn annotations(view: &GateView<'_>) -> String {
     let line = |change: &Change| {
         let level = match change.outcome {
-            Outcome::Failed => "error",
-            Outcome::Undecided if view.strict => "error",
-            Outcome::Undecided => "warning",
-            Outcome::Passed => "notice",
+            ChangeOutcome::Failed => "error",
+            ChangeOutcome::Undecided if view.strict => "error",
+            ChangeOutcome::Undecided => "warning",
+            ChangeOutcome::Passed => "notice",
         };
         annotation(level, &format!("{}: {}: {}", change.case, word(change.outcome), figures(change)))
     };
@@ -172,8 +172,8 @@ pub(crate) fn conclusion(view: &GateView<'_>) -> String {
     let lost: Vec<String> = view.losses.iter().map(lost).collect();
     match (&lost[..], view.outcome()) {
         ([], _) => of_those_that_count(view),
-        (lost, Outcome::Failed) => format!("{} Besides, {}.", of_those_that_count(view), lost.join("; ")),
-        (lost, Outcome::Passed | Outcome::Undecided) => {
+        (lost, ChangeOutcome::Failed) => format!("{} Besides, {}.", of_those_that_count(view), lost.join("; ")),
+        (lost, ChangeOutcome::Passed | ChangeOutcome::Undecided) => {
             format!("Not valid: {}. From the others: {}", lost.join("; "), of_those_that_count(view))
         }
     }
@@ -188,11 +188,11 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
         of.map(|change| format!("{} of {}", title(change), change.case)).collect::<Vec<_>>().join(", ")
     };
     match view.outcome() {
-        Outcome::Passed => format!("Passed: {head} is no more than {threshold} worse than {base}."),
-        Outcome::Failed => {
-            format!("Failed: {head} is more than {threshold} worse than {base}: {}.", named(Outcome::Failed))
+        ChangeOutcome::Passed => format!("Passed: {head} is no more than {threshold} worse than {base}."),
+        ChangeOutcome::Failed => {
+            format!("Failed: {head} is more than {threshold} worse than {base}: {}.", named(ChangeOutcome::Failed))
         }
-        Outcome::Undecided => {
+        ChangeOutcome::Undecided => {
             let is_paired = view.changes.iter().all(|change| change.paired);
             let (reason, remedy) = match view.changes.iter().find(|change| change.is_within_floor()) {
                 Some(change) => (
@@ -217,7 +217,7 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
             format!(
                 "Undecided: {reason} whether {head} is more than {threshold} worse than {base}: {}; {verdict}. \
                  {by_cpu}Try {remedy}.",
-                named(Outcome::Undecided)
+                named(ChangeOutcome::Undecided)
             )
         }
     }
@@ -267,11 +267,11 @@ pub(crate) fn methods(view: &GateView<'_>) -> Vec<&'static str> {
     .collect()
 }
 
-fn word(outcome: Outcome) -> &'static str {
+fn word(outcome: ChangeOutcome) -> &'static str {
     match outcome {
-        Outcome::Passed => "passed",
-        Outcome::Failed => "failed",
-        Outcome::Undecided => "undecided",
+        ChangeOutcome::Passed => "passed",
+        ChangeOutcome::Failed => "failed",
+        ChangeOutcome::Undecided => "undecided",
     }
 }
 
@@ -303,7 +303,7 @@ mod tests {
 
     use super::*;
 
-    fn change(case: &str, outcome: Outcome, ratio: f64) -> Change {
+    fn change(case: &str, outcome: ChangeOutcome, ratio: f64) -> Change {
         let estimate = |value: f64| Estimate { value, low: Some(value * 0.98), high: Some(value * 1.02), n: 9 };
         Change {
             case: CaseId::new(case),
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_head_that_mostly_fails_does_not_pass() {
-        let changes = [change("head", Outcome::Passed, 1.0)];
+        let changes = [change("head", ChangeOutcome::Passed, 1.0)];
         let reason = "no answer within 10 s\nits log ends: <none>".to_owned();
         let losses = [Loss { case: CaseId::new("head"), failed: 9, invalid: 0, trials: 12, reason }];
         let told = "9 of 12 trials of head do not count: no answer within 10 s";
@@ -341,13 +341,13 @@ mod tests {
         assert!(junit(&view).contains(&format!("name=\"head: its trials count\"><error message=\"{told}\"/>")));
         assert!(annotations(&view).ends_with(&format!("::error title=stampede gate::{told}\n")));
         assert!(markdown(&view).starts_with(&format!("### Performance: not valid\n\nNot valid: {told}.")));
-        let failed = [change("head", Outcome::Failed, 0.5)];
+        let failed = [change("head", ChangeOutcome::Failed, 0.5)];
         assert!(conclusion(&GateView { changes: &failed, ..view }).ends_with(&format!("of head. Besides, {told}.")));
     }
 
     #[test]
     fn one_that_fails_fails_all_and_undecided_passes_unless_strict() {
-        use Outcome::{Failed, Passed, Undecided};
+        use ChangeOutcome::{Failed, Passed, Undecided};
         for (outcomes, strict, outcome, passes) in [
             ([Passed, Passed], true, Passed, true),
             ([Passed, Undecided], false, Undecided, true),
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_terminal_is_told_the_figures_and_what_they_come_to() {
-        let changes = [change("head", Outcome::Failed, 0.792)];
+        let changes = [change("head", ChangeOutcome::Failed, 0.792)];
         assert_eq!(
             terminal(&view(&changes, false), 80),
             "markdown: 1 CPU\n\
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn more_work_that_throughput_does_not_tell_is_told() {
         let cpu_time = Some(Estimate { value: 1.26, low: Some(1.2), high: Some(1.32), n: 4 });
-        let changes = [Change { cpu_time, is_cut_short: true, ..change("head", Outcome::Undecided, 0.92) }];
+        let changes = [Change { cpu_time, is_cut_short: true, ..change("head", ChangeOutcome::Undecided, 0.92) }];
         assert_eq!(
             conclusion(&view(&changes, true)),
             "Undecided: the time was over after 9 rounds, which do not decide whether my_<branch> is more than 5 % worse than main: \
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_noise_floor_that_keeps_a_gate_from_failing_is_told() {
-        let changes = [Change { floor: 0.12, ..change("head", Outcome::Undecided, 0.92) }];
+        let changes = [Change { floor: 0.12, ..change("head", ChangeOutcome::Undecided, 0.92) }];
         let view = view(&changes, false);
         assert_eq!(
             terminal(&view, 80),
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_comment_holds_nothing_that_a_name_could_do() {
-        let changes = [change("head", Outcome::Undecided, 0.95)];
+        let changes = [change("head", ChangeOutcome::Undecided, 0.95)];
         let text = markdown(&view(&changes, false));
         assert!(text.starts_with("### Performance: undecided\n"), "{text}");
         for part in
@@ -416,9 +416,9 @@ mod tests {
     #[test]
     fn machines_are_told_in_their_own_words() {
         let changes = [
-            change("a&b", Outcome::Failed, 0.5),
-            change("c", Outcome::Undecided, 0.95),
-            change("d", Outcome::Passed, 1.0),
+            change("a&b", ChangeOutcome::Failed, 0.5),
+            change("c", ChangeOutcome::Undecided, 0.95),
+            change("d", ChangeOutcome::Passed, 1.0),
         ];
         let text = junit(&view(&changes, false));
         assert!(text.contains("tests=\"3\" failures=\"1\" skipped=\"1\""), "{text}");
@@ -430,7 +430,7 @@ mod tests {
         let lines = annotations(&view(&changes, false));
         let levels: Vec<&str> = lines.lines().filter_map(|line| line.split_once(' ')).map(|(level, _)| level).collect();
         assert_eq!(levels, ["::error", "::warning", "::notice"]);
-        let fails = [Change { threshold: 0.025, ..change("a", Outcome::Failed, 0.5) }];
+        let fails = [Change { threshold: 0.025, ..change("a", ChangeOutcome::Failed, 0.5) }];
         assert!(conclusion(&view(&fails, false)).contains("more than 2.5 % worse"));
     }
 }

@@ -24,7 +24,7 @@ pub struct LiveView<'a> {
     /// Time until the study is over, and whether it may be over before.
     pub left: Option<(Duration, bool)>,
     /// The load so far, the newest last.
-    pub course: &'a [Moment],
+    pub course: &'a [LiveMoment],
     /// How many processors the deployment may use, where that is known.
     pub allowed: Option<f64>,
     /// Requests that failed so far.
@@ -35,7 +35,7 @@ pub struct LiveView<'a> {
 
 /// What a load came to between two looks at it.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct LiveMoment {
     /// Right answers a second.
     pub rate: f64,
     /// The time that 99 of 100 requests took at most, roughly.
@@ -73,8 +73,8 @@ pub fn frame(view: &LiveView<'_>, width: usize) -> Vec<String> {
 }
 
 /// A row for each figure that there is: what it is, and its course.
-fn figures(now: &Moment, course: &[Moment], allowed: Option<f64>, width: usize) -> Vec<String> {
-    type Reader = fn(&Moment) -> Option<f64>;
+fn figures(now: &LiveMoment, course: &[LiveMoment], allowed: Option<f64>, width: usize) -> Vec<String> {
+    type Reader = fn(&LiveMoment) -> Option<f64>;
     let of_allowed = allowed.map(|allowed| format!(" of {allowed:.2}")).unwrap_or_default();
     let rows: [(&str, Option<String>, Reader, Option<f64>); 4] = [
         ("throughput", Some(format!("{} req/s", number(now.rate))), |moment| Some(moment.rate), None),
@@ -141,8 +141,8 @@ fn time(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn moment(rate: f64, ms: u64, cpus: f64, queue: u64) -> Moment {
-        Moment { rate, p99: Some(Duration::from_millis(ms)), cpus: Some(cpus), queue: Some(queue) }
+    fn moment(rate: f64, ms: u64, cpus: f64, queue: u64) -> LiveMoment {
+        LiveMoment { rate, p99: Some(Duration::from_millis(ms)), cpus: Some(cpus), queue: Some(queue) }
     }
 
     fn drawn(view: &LiveView<'_>, width: usize) -> String {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_study_that_is_measured_is_drawn_at_any_width() {
-        let course: Vec<Moment> = (0..100_u32)
+        let course: Vec<LiveMoment> = (0..100_u32)
             .map(|i| moment(f64::from(i % 10) * 150.0, 3 + u64::from(i), f64::from(i % 5) / 8.0, u64::from(i % 3)))
             .collect();
         let view = LiveView {
@@ -198,7 +198,7 @@ Ctrl-C: ends with this round; again: at once"
             is_stopping: false,
         };
         assert_eq!(drawn(&bare, 80), "pilot go launch");
-        let course = [Moment { rate: 0.0, p99: None, cpus: None, queue: None }];
+        let course = [LiveMoment { rate: 0.0, p99: None, cpus: None, queue: None }];
         assert_eq!(drawn(&LiveView { course: &course, ..bare }, 80), "pilot go launch\nthroughput 0 req/s  ▁");
     }
 

@@ -2,37 +2,37 @@
 
 use std::time::Duration;
 
-use stampede_analysis::Unit;
+use stampede_analysis::MetricUnit;
 
 /// A value in the unit that tables show, without the unit: milliseconds, MiB, per cent.
-pub(crate) fn in_tables(unit: Unit, value: f64) -> String {
+pub(crate) fn in_tables(unit: MetricUnit, value: f64) -> String {
     number(scale(unit) * value)
 }
 
 /// The unit that tables show, where a title does not say it.
-pub(crate) fn unit_in_tables(unit: Unit) -> Option<&'static str> {
+pub(crate) fn unit_in_tables(unit: MetricUnit) -> Option<&'static str> {
     match unit {
-        Unit::PerSecond | Unit::PerCpuSecond | Unit::Count => None,
-        Unit::Microseconds => Some("ms"),
-        Unit::CpuMicroseconds => Some("us"),
-        Unit::Bytes => Some("MiB"),
-        Unit::Share => Some("%"),
+        MetricUnit::PerSecond | MetricUnit::PerCpuSecond | MetricUnit::Count => None,
+        MetricUnit::Microseconds => Some("ms"),
+        MetricUnit::CpuMicroseconds => Some("us"),
+        MetricUnit::Bytes => Some("MiB"),
+        MetricUnit::Share => Some("%"),
     }
 }
 
 /// A value with the unit that tables show, in a sentence.
-pub(crate) fn with_unit(unit: Unit, value: f64) -> String {
+pub(crate) fn with_unit(unit: MetricUnit, value: f64) -> String {
     let name = unit_in_tables(unit).map_or_else(String::new, |name| format!(" {name}"));
     in_tables(unit, value) + &name
 }
 
 /// What a value as stored is multiplied with for the unit that tables show.
-pub(crate) fn scale(unit: Unit) -> f64 {
+pub(crate) fn scale(unit: MetricUnit) -> f64 {
     match unit {
-        Unit::PerSecond | Unit::PerCpuSecond | Unit::CpuMicroseconds | Unit::Count => 1.0,
-        Unit::Microseconds => 1e-3,
-        Unit::Bytes => 1.0 / f64::from(1 << 20),
-        Unit::Share => 100.0,
+        MetricUnit::PerSecond | MetricUnit::PerCpuSecond | MetricUnit::CpuMicroseconds | MetricUnit::Count => 1.0,
+        MetricUnit::Microseconds => 1e-3,
+        MetricUnit::Bytes => 1.0 / f64::from(1 << 20),
+        MetricUnit::Share => 100.0,
     }
 }
 
@@ -187,10 +187,10 @@ mod tests {
     #[test]
     fn units_are_those_that_tables_show() {
         for (unit, value, text) in [
-            (Unit::PerSecond, 5_213.4, "5,213"),
-            (Unit::Microseconds, 52_130.0, "52.1"),
-            (Unit::Bytes, 44_040_192.0, "42.0"),
-            (Unit::Share, 0.0123, "1.23"),
+            (MetricUnit::PerSecond, 5_213.4, "5,213"),
+            (MetricUnit::Microseconds, 52_130.0, "52.1"),
+            (MetricUnit::Bytes, 44_040_192.0, "42.0"),
+            (MetricUnit::Share, 0.0123, "1.23"),
         ] {
             assert_eq!(in_tables(unit, value), text);
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_analysis::{
-    Advice, Better, Lead, Metric, PER_VCPU_SECOND, Recommendation, TieBreaker, Unfit, Unit, hides_precision,
+    Advice, Better, Lead, Metric, MetricUnit, PER_VCPU_SECOND, Recommendation, TieBreaker, Unfit, hides_precision,
     taken_by_others,
 };
 use stampede_core::{CaseId, CaseRole, Estimate, Outcome, Role, Rounds, Verdict, VerdictWord};
@@ -184,7 +184,7 @@ impl Text<'_> {
 
     /// `1.9 times the requests per second of nginx-fpm (1.8 to 2.0), 22 MiB more memory`.
     fn compared(&self, Lead { verdict, memory, .. }: &Lead) -> String {
-        let is_about_memory = self.metric().unit == Unit::Bytes;
+        let is_about_memory = self.metric().unit == MetricUnit::Bytes;
         let memory = memory.filter(|_| !is_about_memory).map(more_memory).unwrap_or_default();
         format!("{}{memory}{}", self.times(verdict, &verdict.ratio), other_php(self.view, verdict))
     }
@@ -259,7 +259,7 @@ fn mebibytes(bytes: f64) -> Option<String> {
 
 /// `nginx-fpm needs 12 MiB less memory than frankenphp`.
 fn breaks(TieBreaker { metric, case, over, values: [own, theirs] }: &TieBreaker) -> String {
-    match mebibytes(theirs - own).filter(|_| metric.unit == Unit::Bytes) {
+    match mebibytes(theirs - own).filter(|_| metric.unit == MetricUnit::Bytes) {
         Some(amount) => format!("{case} needs {amount} less memory than {over}"),
         None => format!("{case} has {} times the {} of {over}", ratio(own / theirs), metric.title),
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use minijinja::context;
 
 use stampede_core::{
-    DefaultsContext, Install, PhpBuild, PhpProbe, PlanError, Program, Ready, RenderContext, Requirement, Role, RunFile,
-    Stop, StopSignal, Tunable, TunableKind, Tuning, Unit, UnitId, VersionProbe,
+    DefaultsContext, GracefulStop, Install, PhpBuild, PhpProbe, PlanError, Program, Ready, RenderContext, Requirement,
+    Role, RunFile, StopSignal, Tunable, TunableKind, Tuning, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
@@ -175,6 +175,6 @@ pub(crate) fn unit(
         ready: Ready::Request,
         // SIGWINCH lets requests in flight finish, for up to GracefulShutdownTimeout; SIGTERM would cut them off.
         // https://httpd.apache.org/docs/2.4/stopping.html
-        stop: Stop { signal: StopSignal::Winch, grace: Duration::from_secs(GRACE_SECONDS + 2) },
+        stop: GracefulStop { signal: StopSignal::Winch, grace: Duration::from_secs(GRACE_SECONDS + 2) },
     })
 }

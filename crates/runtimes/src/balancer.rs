@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    AddressId, Balance, Balancer, BalancerKind, ComposeContext, Found, Install, PlanError, Program, Ready, Requirement,
-    RunFile, RuntimeId, Stop, StopSignal, Unit, UnitId, VersionProbe,
+    AddressId, Balance, Balancer, BalancerKind, ComposeContext, Found, GracefulStop, Install, PlanError, Program,
+    Ready, Requirement, RunFile, RuntimeId, StopSignal, Unit, UnitId, VersionProbe,
 };
 
 use crate::nginx_fpm::takes_error_log;
@@ -103,7 +103,7 @@ pub(crate) fn unit(balancer: &Balancer, replicas: &[AddressId], cx: &ComposeCont
         logs: vec![PathBuf::from("balancer/error.log")],
         ready: Ready::Request,
         statuses: Vec::new(),
-        stop: Stop { signal, grace: GRACE + Duration::from_secs(2) },
+        stop: GracefulStop { signal, grace: GRACE + Duration::from_secs(2) },
     })
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Program, Programs, Ready,
-    Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind,
-    Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    App, AppKind, DefaultsContext, Deployment, Documented, GracefulStop, Install, PlanError, ProcessModel, Program,
+    Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable,
+    TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::caddy_site::{self, Scripts};
@@ -162,6 +162,6 @@ fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         ready: Ready::Request,
         // SIGTERM closes idle connections and waits for requests in flight, as long as grace_period says.
         // https://caddyserver.com/docs/command-line#signals
-        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
+        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
     })
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    DefaultsContext, Deployment, Install, PlanError, Program, Ready, RenderContext, Role, RunFile, Stop, StopSignal,
-    Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+    DefaultsContext, Deployment, GracefulStop, Install, PlanError, Program, Ready, RenderContext, Role, RunFile,
+    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
 };
 
 use crate::caddy_site::{self, Scripts};
@@ -258,7 +258,7 @@ pub(crate) fn deployment(
             ready: Ready::Request,
             // SIGTERM: Caddy lets requests finish within its grace period.
             // https://caddyserver.com/docs/command-line#signals
-            stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+            stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
         }],
     })
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    Address, AddressId, AddressKind, App, Deployment, PhpProbe, PhpSapi, PlanError, Program, Ready, RenderContext,
-    Requirement, RunFile, Stop, StopSignal, Tuning, Unit, UnitId,
+    Address, AddressId, AddressKind, App, Deployment, GracefulStop, PhpProbe, PhpSapi, PlanError, Program, Ready,
+    RenderContext, Requirement, RunFile, StopSignal, Tuning, Unit, UnitId,
 };
 
 use crate::lookup::Lookup;
@@ -124,7 +124,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         statuses: tells_status(&build.version).then(|| told.source()).into_iter().collect(),
         ready: Ready::Port(AddressId::new(ADDRESS)),
         // SIGQUIT lets workers finish their requests. https://www.php.net/manual/en/install.fpm.php
-        stop: Stop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },
+        stop: GracefulStop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },
     })
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, CaseRole, DefaultsContext, Deployment, PlanError, ProcessModel, Program, Programs, Ready, Recipe,
-    RenderContext, Requirement, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, Tuning, TuningProblem, Unit,
-    UnitId,
+    App, AppKind, CaseRole, DefaultsContext, Deployment, GracefulStop, PlanError, ProcessModel, Program, Programs,
+    Ready, Recipe, RenderContext, Requirement, RunFile, Runtime, RuntimeId, StopSignal, Tunable, Tuning, TuningProblem,
+    Unit, UnitId,
 };
 
 use crate::lookup::Lookup;
@@ -111,7 +111,7 @@ impl Runtime for FunctionsFrameworkGo {
                 statuses: Vec::new(),
                 ready: Ready::Request,
                 // The framework has no graceful stop: SIGTERM ends the program at once.
-                stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(2) },
+                stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(2) },
             }],
         })
     }

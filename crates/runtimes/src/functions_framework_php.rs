@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Program, Programs, Ready, Recipe,
-    RenderContext, Requirement, Runtime, RuntimeId, Stop, StopSignal, Tunable, Tuning, TuningProblem, Unit, UnitId,
+    App, AppKind, DefaultsContext, Deployment, GracefulStop, PhpSapi, PlanError, ProcessModel, Program, Programs,
+    Ready, Recipe, RenderContext, Requirement, Runtime, RuntimeId, StopSignal, Tunable, Tuning, TuningProblem, Unit,
+    UnitId,
 };
 
 use crate::lookup::Lookup;
@@ -107,7 +108,7 @@ impl Runtime for FunctionsFrameworkPhp {
                 statuses: Vec::new(),
                 ready: Ready::Request,
                 // Like the built-in server without a framework: no graceful stop.
-                stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(2) },
+                stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(2) },
             }],
         })
     }

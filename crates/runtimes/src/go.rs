@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, BuildStep, CaseRole, DefaultsContext, Deployment, Install, Makes, PlanError, ProcessModel, Program,
-    Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable,
-    TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    App, AppKind, BuildStep, CaseRole, DefaultsContext, Deployment, GracefulStop, Install, Makes, PlanError,
+    ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId,
+    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
@@ -101,7 +101,7 @@ impl Runtime for Go {
                 statuses: Vec::new(),
                 ready: Ready::Request,
                 // Programs of this kind end on SIGTERM when the requests in flight are answered.
-                stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+                stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
             }],
         })
     }

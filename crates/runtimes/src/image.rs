@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, Container, DefaultsContext, Deployment, ImageApp, ImageSign, KnownImage, PlanError, ProcessModel,
-    Program, Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId, Stop, StopSignal, Tunable, Tuning,
-    TuningProblem, Unit, UnitId,
+    App, AppKind, Container, DefaultsContext, Deployment, GracefulStop, ImageApp, ImageSign, KnownImage, PlanError,
+    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId, StopSignal, Tunable,
+    Tuning, TuningProblem, Unit, UnitId,
 };
 
 use crate::front;
@@ -108,7 +108,7 @@ impl Runtime for Image {
                 statuses: Vec::new(),
                 ready: Ready::Port(front::id()),
                 // The engine sends the image's own signal.
-                stop: Stop { signal: StopSignal::Term, grace: GRACE },
+                stop: GracefulStop { signal: StopSignal::Term, grace: GRACE },
             }],
             image: None,
             container: Some(Container {

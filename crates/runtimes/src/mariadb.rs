@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    BuildStep, Bytes, ComposeContext, Found, InitScript, Makes, PlanError, Program, ReadBack, Ready, Requirement,
-    RunFile, Service, ServiceKind, Stop, StopSignal, Unit, UnitId,
+    BuildStep, Bytes, ComposeContext, Found, GracefulStop, InitScript, Makes, PlanError, Program, ReadBack, Ready,
+    Requirement, RunFile, Service, ServiceKind, StopSignal, Unit, UnitId,
 };
 
 use crate::service::{
@@ -84,7 +84,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
         logs: Vec::new(),
         ready: Ready::Program(ask(client, &[], "SELECT 1")),
         statuses: Vec::new(),
-        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(15) },
+        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(15) },
     };
     let read_back = ReadBack { program: ask(client, &[], &read), asked: settings };
     Ok(Rendered { unit, read_back })

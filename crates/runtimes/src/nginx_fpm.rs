@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Program, Programs, Ready,
-    Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind,
-    Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    App, AppKind, DefaultsContext, Deployment, Documented, GracefulStop, Install, PlanError, ProcessModel, Program,
+    Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable,
+    TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
@@ -273,7 +273,7 @@ fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         statuses: vec![status::NGINX.source()],
         ready: Ready::Request,
         // SIGQUIT lets requests finish and closes idle connections at once. https://nginx.org/en/docs/control.html
-        stop: Stop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },
+        stop: GracefulStop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },
     })
 }
 

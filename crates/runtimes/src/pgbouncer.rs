@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    ComposeContext, PlanError, ReadBack, Ready, Requirement, Service, ServiceKind, Stop, StopSignal, Unit, UnitId,
+    ComposeContext, GracefulStop, PlanError, ReadBack, Ready, Requirement, Service, ServiceKind, StopSignal, Unit,
+    UnitId,
 };
 
 use crate::postgres;
@@ -44,7 +45,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
         ready: Ready::Program(ask("postgres", "SELECT 1")),
         // It waits for its clients, which are gone by then. https://www.pgbouncer.org/usage.html#signals
         statuses: Vec::new(),
-        stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(5) },
+        stop: GracefulStop { signal: StopSignal::Int, grace: Duration::from_secs(5) },
     };
     let read_back = ReadBack { program: ask(PGBOUNCER, "SHOW CONFIG"), asked: settings };
     Ok(Rendered { unit, read_back })

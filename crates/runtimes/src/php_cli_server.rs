@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    Address, AddressId, AddressKind, App, AppKind, CaseRole, DefaultsContext, Deployment, PhpSapi, PlanError,
-    ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId,
-    Stop, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+    Address, AddressId, AddressKind, App, AppKind, CaseRole, DefaultsContext, Deployment, GracefulStop, PhpSapi,
+    PlanError, ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime,
+    RuntimeId, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
 };
 
 use crate::lookup::Lookup;
@@ -140,6 +140,6 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         ready: Ready::Request,
         // The server has no graceful stop: SIGTERM ends the first process at once, and its workers stay until the
         // platform ends what is left of the unit. On SIGINT the first process would wait for them without telling them.
-        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(2) },
+        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(2) },
     })
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    AddressId, BuildStep, Bytes, ComposeContext, DatabaseLogin, Found, InitScript, Makes, PlanError, Program, ReadBack,
-    Ready, Requirement, RunFile, Service, ServiceKind, StatusFormat, StatusSource, StatusTransport, Stop, StopSignal,
-    Unit, UnitId,
+    AddressId, BuildStep, Bytes, ComposeContext, DatabaseLogin, Found, GracefulStop, InitScript, Makes, PlanError,
+    Program, ReadBack, Ready, Requirement, RunFile, Service, ServiceKind, StatusFormat, StatusSource, StatusTransport,
+    StopSignal, Unit, UnitId,
 };
 
 use crate::service::{PASSWORD, Rendered, USER, file, found, init_program, needs, program, quoted, settings};
@@ -106,7 +106,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
             },
             format: StatusFormat::PostgresActivity,
         }],
-        stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(10) },
+        stop: GracefulStop { signal: StopSignal::Int, grace: Duration::from_secs(10) },
     };
     let read_back = ReadBack { program: ask(psql, KIND.id(), DATABASE, &read), asked: settings };
     Ok(Rendered { unit, read_back })

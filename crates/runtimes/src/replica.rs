@@ -123,7 +123,7 @@ impl<'a> Replica<'a> {
 
 #[cfg(test)]
 mod tests {
-    use stampede_core::{AddressKind, Stop, StopSignal};
+    use stampede_core::{AddressKind, GracefulStop, StopSignal};
 
     use super::*;
 
@@ -151,7 +151,7 @@ mod tests {
                 logs: Vec::new(),
                 ready: Ready::Request,
                 statuses: Vec::new(),
-                stop: Stop { signal: StopSignal::Term, grace: std::time::Duration::ZERO },
+                stop: GracefulStop { signal: StopSignal::Term, grace: std::time::Duration::ZERO },
             }],
         };
         let copy = Replica::new(&one, 2);

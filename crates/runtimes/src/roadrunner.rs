@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready, Recipe,
-    RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
-    TuningProblem, Unit, UnitId, VersionProbe,
+    App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PlanError, ProcessModel, Program, Programs,
+    Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable, TunableKind,
+    Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::bridge::Kept;
@@ -240,7 +240,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         statuses: vec![status::ROADRUNNER.source()],
         ready: Ready::Request,
         // SIGTERM lets requests finish, then asks the processes to end.
-        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use minijinja::{Value, context};
 use stampede_core::{
-    Install, PlanError, Program, Ready, Requirement, RunFile, Stop, StopSignal, Unit, UnitId, VersionProbe,
+    GracefulStop, Install, PlanError, Program, Ready, Requirement, RunFile, StopSignal, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
@@ -75,7 +75,7 @@ pub(crate) fn over(units: Vec<Unit>, lookup: &Lookup<'_>) -> Result<Unit, PlanEr
         logs: units.iter().flat_map(|unit| unit.logs.clone()).chain(logs).collect(),
         ready: Ready::Request,
         statuses: units.iter().flat_map(|unit| unit.statuses.clone()).collect(),
-        stop: Stop { signal: StopSignal::Term, grace },
+        stop: GracefulStop { signal: StopSignal::Term, grace },
     })
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready, Recipe,
-    RenderContext, Requirement, Role, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
+    App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PlanError, ProcessModel, Program, Programs,
+    Ready, Recipe, RenderContext, Requirement, Role, Runtime, RuntimeId, StopSignal, Tunable, TunableKind, Tuning,
     TuningProblem, Unit, UnitId,
 };
 
@@ -308,7 +308,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         statuses: vec![status::SWOOLE.source()],
         ready: Ready::Request,
         // SIGTERM lets requests finish, up to max_wait_time.
-        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
     })
 }
 

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, Install, PhpSapi, PlanError,
-    ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId,
-    Stop, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PhpSapi,
+    PlanError, ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime,
+    RuntimeId, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
@@ -230,6 +230,6 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         logs: vec![php_ini::log()],
         statuses: vec![status::UWSGI.source()],
         ready: Ready::Request,
-        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
+        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
     })
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, PhpBuild, PlanError, ProcessModel, Programs, Ready, Recipe,
-    RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
+    App, AppKind, DefaultsContext, Deployment, GracefulStop, PhpBuild, PlanError, ProcessModel, Programs, Ready,
+    Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable, TunableKind, Tuning,
     TuningProblem, Unit, UnitId,
 };
 
@@ -203,7 +203,7 @@ pub(crate) fn deployment(
             ready: Ready::Request,
             // SIGTERM: a process works on one request at a time and ends after it. The graceful SIGQUIT waits for idle
             // connections too. https://www.workerman.net/doc/workerman/install/start-and-stop.html
-            stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+            stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
         }],
     })
 }

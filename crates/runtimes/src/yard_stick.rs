@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use stampede_core::{BuildStep, Deployment, Makes, Program, Ready, Stop, StopSignal, Unit, UnitId};
+use stampede_core::{BuildStep, Deployment, GracefulStop, Makes, Program, Ready, StopSignal, Unit, UnitId};
 
 use crate::front;
 
@@ -44,7 +44,7 @@ pub fn yard_stick(program: &Path, version: &str, args: &[&str], app: &Path) -> D
             logs: Vec::new(),
             statuses: Vec::new(),
             ready: Ready::Request,
-            stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+            stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
         }],
     }
 }

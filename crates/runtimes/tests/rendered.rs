@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use stampede_core::{
     App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, DefaultsContext, Denied,
-    Deployment, Found, ImageApp, ImageSource, Limits, Load, Origin, PhpBuild, PlanError, Program, Programs,
-    RenderContext, Runtime, Site, Stop, StopSignal, Tuning, Volume,
+    Deployment, Found, GracefulStop, ImageApp, ImageSource, Limits, Load, Origin, PhpBuild, PlanError, Program,
+    Programs, RenderContext, Runtime, Site, StopSignal, Tuning, Volume,
 };
 
 /// An application of each kind.
@@ -36,7 +36,7 @@ fn kinds() -> Vec<AppKind> {
             build: Some(words("cc -o @{output} server.c")),
             replacements: Vec::new(),
             ready: CommandReady::Port,
-            stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(2) },
+            stop: GracefulStop { signal: StopSignal::Int, grace: Duration::from_secs(2) },
             tunables: vec![CommandTunable {
                 name: "WORKERS".to_owned(),
                 values: CommandValues::Count { min: 1, max: 64 },

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use stampede_core::{Bytes, Cpus};
 
-use crate::{CpuAllocation, Service, ServiceProblem, Time};
+use crate::{CpuAllocation, ServiceProblem, ServiceSettings, Time};
 
 /// From how many thousandths of a CPU on an instance can have what memory, in MiB: the table of "configuring/services/cpu".
 const MEMORY: [(u32, u64, u64); 7] = [
@@ -69,8 +69,8 @@ pub(crate) fn instance_for(cpus: Cpus, memory: Bytes) -> Option<(Cpus, Bytes)> {
 
 impl CloudRunParameters {
     /// All that the provider does not offer.
-    pub fn problems(&self, service: &Service) -> Vec<ServiceProblem> {
-        let Service { cpus, memory, cpu_allocation, .. } = *service;
+    pub fn problems(&self, service: &ServiceSettings) -> Vec<ServiceProblem> {
+        let ServiceSettings { cpus, memory, cpu_allocation, .. } = *service;
         let mut problems = Vec::new();
         if cpus.millis() > 1000 && !MEMORY.iter().any(|(from, ..)| *from == cpus.millis()) {
             problems.push(ServiceProblem::Size(cpus));
@@ -192,7 +192,7 @@ mod tests {
             (8000, 32_768, false, 0),
             (3000, 65_536, false, 2),
         ] {
-            let service = Service {
+            let service = ServiceSettings {
                 cpus: Cpus::from_millis(cpus),
                 memory: Bytes::from_mib(mib),
                 concurrency: 1,
@@ -200,7 +200,7 @@ mod tests {
                 max_instances: 1,
                 cpu_allocation: if always { CpuAllocation::Always } else { CpuAllocation::DuringRequests },
                 start_up_boost: false,
-                request_timeout: Service::REQUEST_TIMEOUT,
+                request_timeout: ServiceSettings::REQUEST_TIMEOUT,
             };
             let found = CloudRunParameters::default().problems(&service);
             assert_eq!(found.len(), problems, "{cpus} {mib} {always}: {found:?}");

@@ -12,8 +12,8 @@ use crate::fleet::{Balancing, Fleet};
 use crate::knative::Observed;
 use crate::queue::Queue;
 use crate::{
-    CloudRun, CloudRunParameters, InstanceId, Knative, KnativeParameters, QueueLimits, Rejection, Service,
-    ServiceProblem, Time, Usage,
+    CloudRun, CloudRunParameters, InstanceId, Knative, KnativeParameters, QueueLimits, Rejection, ServiceProblem,
+    ServiceSettings, Time, Usage,
 };
 
 /// Which autoscaler, with what is set of it.
@@ -48,7 +48,7 @@ impl Policy {
     }
 
     /// The most requests that an instance is given at once: what was asked for, unless the platform allows but one.
-    pub fn concurrency(&self, service: &Service) -> u32 {
+    pub fn concurrency(&self, service: &ServiceSettings) -> u32 {
         match self {
             Self::CloudRun(p) if service.cpus.millis() < p.single_below_millis => 1,
             _ => service.concurrency,
@@ -56,7 +56,7 @@ impl Policy {
     }
 
     /// All that cannot be so of a service on this platform.
-    pub fn problems(&self, service: &Service) -> Vec<ServiceProblem> {
+    pub fn problems(&self, service: &ServiceSettings) -> Vec<ServiceProblem> {
         let mut problems = service.problems();
         if let Self::CloudRun(p) = self
             && problems.is_empty()
@@ -68,7 +68,7 @@ impl Policy {
 
     /// How many requests may wait, and for how long, where an instance takes `start` to be ready. With Knative they wait as
     /// long as a request may take.
-    pub fn queue(&self, service: &Service, start: Duration) -> QueueLimits {
+    pub fn queue(&self, service: &ServiceSettings, start: Duration) -> QueueLimits {
         match self {
             Self::Knative(p) => QueueLimits { length: Limit::AtMost(p.queue_length), wait: service.request_timeout },
             Self::CloudRun(p) => QueueLimits { length: Limit::Unlimited, wait: p.queue_wait(start) },
@@ -141,7 +141,7 @@ pub enum Action<R> {
 /// A service's control.
 #[derive(Clone, Debug)]
 pub struct Controller<R> {
-    service: Service,
+    service: ServiceSettings,
     policy: Policy,
     autoscaler: Autoscaler,
     fleet: Fleet,
@@ -155,7 +155,7 @@ pub struct Controller<R> {
 
 impl<R> Controller<R> {
     /// Without any instance yet; [`Controller::begin`] asks for the fewest. Bills are rounded up to the granularity.
-    pub fn new(service: Service, policy: Policy, queue: QueueLimits, granularity: Duration) -> Self {
+    pub fn new(service: ServiceSettings, policy: Policy, queue: QueueLimits, granularity: Duration) -> Self {
         let concurrency = policy.concurrency(&service);
         let autoscaler = match policy {
             Policy::Knative(p) => Autoscaler::Knative(Box::new(Knative::new(p, concurrency, service.min_instances))),
@@ -250,7 +250,7 @@ impl<R> Controller<R> {
     }
 
     fn scale(&mut self, now: Time, cpu: f64, out: &mut Vec<Action<R>>) {
-        let Service { min_instances: min, max_instances: max, .. } = self.service;
+        let ServiceSettings { min_instances: min, max_instances: max, .. } = self.service;
         let whole = |window: Duration| window.as_secs() as usize;
         match &mut self.autoscaler {
             Autoscaler::Knative(autoscaler) => {
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
     use crate::CpuAllocation;
 
-    const SERVICE: Service = Service {
+    const SERVICE: ServiceSettings = ServiceSettings {
         cpus: Cpus::from_millis(1000),
         memory: Bytes::from_mib(512),
         concurrency: 2,
@@ -322,7 +322,7 @@ mod tests {
         max_instances: 3,
         cpu_allocation: CpuAllocation::DuringRequests,
         start_up_boost: false,
-        request_timeout: Service::REQUEST_TIMEOUT,
+        request_timeout: ServiceSettings::REQUEST_TIMEOUT,
     };
     const START: Duration = Duration::from_secs(1);
 
@@ -330,7 +330,7 @@ mod tests {
         Time::from_nanos((seconds * 1e9) as u64)
     }
 
-    fn controller(service: Service, policy: Policy) -> Controller<u32> {
+    fn controller(service: ServiceSettings, policy: Policy) -> Controller<u32> {
         Controller::new(service, policy, policy.queue(&service, START), Duration::from_millis(100))
     }
 
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn an_idle_instance_goes_after_a_quarter_of_an_hour_and_the_fewest_stay() {
         for (min, expected) in [(0, Some(905.0)), (1, None)] {
-            let mut controller = controller(Service { min_instances: min, ..SERVICE }, cloud_run());
+            let mut controller = controller(ServiceSettings { min_instances: min, ..SERVICE }, cloud_run());
             let mut out = Vec::new();
             controller.begin(Time::START, &mut out);
             controller.arrive(Time::START, 1, &mut out);
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn knative_starts_from_zero_at_once_scales_with_load_and_goes_back_to_zero() {
-        let service = Service { concurrency: 10, max_instances: 20, ..SERVICE };
+        let service = ServiceSettings { concurrency: 10, max_instances: 20, ..SERVICE };
         let mut controller = controller(service, knative());
         let mut out = Vec::new();
         (0..40).for_each(|request| controller.arrive(at(10.2), request, &mut out));
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn an_instance_that_is_lost_is_replaced_for_those_that_wait() {
-        let mut controller = controller(Service { max_instances: 1, ..SERVICE }, cloud_run());
+        let mut controller = controller(ServiceSettings { max_instances: 1, ..SERVICE }, cloud_run());
         let mut out = Vec::new();
         (0..3).for_each(|request| controller.arrive(at(0.5), request, &mut out));
         type Act<'a> = &'a dyn Fn(&mut Controller<u32>, &mut Vec<Action<u32>>);
@@ -457,14 +457,14 @@ mod tests {
 
     #[test]
     fn below_one_cpu_cloud_run_gives_one_request_at_a_time() {
-        let small = Service { cpus: Cpus::from_millis(999), concurrency: 80, ..SERVICE };
+        let small = ServiceSettings { cpus: Cpus::from_millis(999), concurrency: 80, ..SERVICE };
         assert_eq!((cloud_run().concurrency(&small), knative().concurrency(&small)), (1, 80));
-        assert_eq!(cloud_run().concurrency(&Service { concurrency: 80, ..SERVICE }), 80);
+        assert_eq!(cloud_run().concurrency(&ServiceSettings { concurrency: 80, ..SERVICE }), 80);
     }
 
     #[test]
     fn what_is_billed_is_what_happened() {
-        let mut controller = controller(Service { min_instances: 1, ..SERVICE }, cloud_run());
+        let mut controller = controller(ServiceSettings { min_instances: 1, ..SERVICE }, cloud_run());
         let mut out = Vec::new();
         controller.begin(Time::START, &mut out);
         controller.ready(Time::START, InstanceId(0), &mut out);
@@ -496,7 +496,7 @@ mod tests {
             min in 0..3_u32,
             steps in proptest::collection::vec((0..6_u32, 0..3_000_u64), 1..300),
         ) {
-            let service = Service { concurrency, min_instances: min, max_instances: 4, ..SERVICE };
+            let service = ServiceSettings { concurrency, min_instances: min, max_instances: 4, ..SERVICE };
             let policy = if knative_rules { knative() } else { cloud_run() };
             let mut controller = controller(service, policy);
             let (mut out, mut now, mut next, mut lost) = (Vec::new(), 0, 0, false);

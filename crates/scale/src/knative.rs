@@ -89,7 +89,7 @@ pub struct Observed {
 
 /// What it decides, before the bounds of the service.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Decision {
+pub struct KnativeDecision {
     /// How many instances it wants.
     pub desired: u32,
     /// By how many requests what is there exceeds what is kept for a burst; `None` for a burst of any size. Below zero
@@ -141,7 +141,7 @@ impl Knative {
     }
 
     /// How many instances it wants now.
-    pub fn decide(&mut self, now: Time, observed: Observed) -> Decision {
+    pub fn decide(&mut self, now: Time, observed: Observed) -> KnativeDecision {
         let Observed { stable, panic, ready } = observed;
         let p = self.parameters;
         let at_hand = f64::from(ready.max(1));
@@ -169,7 +169,7 @@ impl Knative {
             BurstCapacity::Requests(0.0) => Some(0.0),
             BurstCapacity::Requests(burst) => Some((f64::from(ready) * self.total - burst - panic).floor()),
         };
-        Decision { desired: self.delayed(now, desired), excess_burst_capacity }
+        KnativeDecision { desired: self.delayed(now, desired), excess_burst_capacity }
     }
 
     /// The most that was wanted within the delay.
@@ -184,7 +184,7 @@ impl Knative {
 
     /// How many instances there shall be: the decision within the service's bounds, the last one kept until it may go.
     pub fn scale(&mut self, now: Time, observed: Observed, min: u32, max: u32) -> u32 {
-        let Decision { desired, excess_burst_capacity } = self.decide(now, observed);
+        let KnativeDecision { desired, excess_burst_capacity } = self.decide(now, observed);
         match excess_burst_capacity {
             Some(excess) if excess >= 0.0 && observed.ready > 0 => self.activator_since = None,
             _ => {

@@ -5,14 +5,14 @@ use std::time::Duration;
 use crate::billing::Price;
 use crate::controller::Policy;
 use crate::queue::QueueLimits;
-use crate::service::Service;
+use crate::service::ServiceSettings;
 use stampede_core::ScaledService;
 
 /// What the platform that is acted out is given.
 #[derive(Clone, Copy, Debug)]
 pub struct Scaling {
     /// The service.
-    pub service: Service,
+    pub service: ServiceSettings,
     /// Its autoscaler.
     pub policy: Policy,
     /// For how long a request waits for an instance, where it is not the policy that says so.

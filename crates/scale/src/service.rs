@@ -15,7 +15,7 @@ pub enum CpuAllocation {
 
 /// What each instance is given, and how many there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Service {
+pub struct ServiceSettings {
     /// CPU of an instance.
     pub cpus: Cpus,
     /// Memory of an instance.
@@ -28,13 +28,13 @@ pub struct Service {
     pub max_instances: u32,
     /// When they may use CPU.
     pub cpu_allocation: CpuAllocation,
-    /// Whether an instance has more CPU while it starts; see [`Service::start_cpus`].
+    /// Whether an instance has more CPU while it starts; see [`ServiceSettings::start_cpus`].
     pub start_up_boost: bool,
     /// From a request's arrival to the end of its answer; what takes longer is given up.
     pub request_timeout: Duration,
 }
 
-impl Service {
+impl ServiceSettings {
     /// Instances that have CPU while they have a request, start without a boost, and are there as requests come.
     pub fn on_demand(cpus: Cpus, memory: Bytes, concurrency: u32, min_instances: u32, max_instances: u32) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl ServiceProblem {
             Self::NoInstances => parts("--max-instances 0", "leaves nobody to answer", "give 1 or more"),
             Self::NoConcurrency => parts("--concurrency 0", "gives an instance no request", "give 1 or more"),
             Self::Cpus(cpus) => {
-                let fix = format!("give {} to {}", Service::LEAST_CPUS, Service::MOST_CPUS);
+                let fix = format!("give {} to {}", ServiceSettings::LEAST_CPUS, ServiceSettings::MOST_CPUS);
                 parts(format!("--cpus {cpus}"), "is not what an instance can have", fix)
             }
             Self::Size(cpus) => {
@@ -156,7 +156,7 @@ fn parts(place: impl Into<String>, problem: impl Into<String>, fix: impl Into<St
 mod tests {
     use super::*;
 
-    const SERVICE: Service = Service {
+    const SERVICE: ServiceSettings = ServiceSettings {
         cpus: Cpus::from_millis(1000),
         memory: Bytes::from_mib(512),
         concurrency: 80,
@@ -164,23 +164,28 @@ mod tests {
         max_instances: 100,
         cpu_allocation: CpuAllocation::DuringRequests,
         start_up_boost: true,
-        request_timeout: Service::REQUEST_TIMEOUT,
+        request_timeout: ServiceSettings::REQUEST_TIMEOUT,
     };
 
     #[test]
     fn the_boost_follows_the_size() {
         for (cpus, boosted) in [(167, 2000), (1000, 2000), (2000, 4000), (4000, 8000), (8000, 8000)] {
-            let service = Service { cpus: Cpus::from_millis(cpus), ..SERVICE };
+            let service = ServiceSettings { cpus: Cpus::from_millis(cpus), ..SERVICE };
             assert_eq!(service.start_cpus().millis(), boosted, "{cpus}");
-            assert_eq!(Service { start_up_boost: false, ..service }.start_cpus().millis(), cpus);
+            assert_eq!(ServiceSettings { start_up_boost: false, ..service }.start_cpus().millis(), cpus);
         }
     }
 
     #[test]
     fn all_that_is_wrong_is_told() {
         assert!(SERVICE.problems().is_empty());
-        let wrong =
-            Service { min_instances: 3, max_instances: 0, concurrency: 0, cpus: Cpus::from_millis(79), ..SERVICE };
+        let wrong = ServiceSettings {
+            min_instances: 3,
+            max_instances: 0,
+            concurrency: 0,
+            cpus: Cpus::from_millis(79),
+            ..SERVICE
+        };
         assert_eq!(wrong.problems().len(), 4, "{:?}", wrong.problems());
     }
 }

@@ -19,12 +19,12 @@ pub struct Feeder {
     /// Its rows.
     pub table: Table,
     /// How they are taken.
-    pub order: Order,
+    pub order: RowOrder,
 }
 
 /// How the rows of a feeder are taken. A flow takes one row of each feeder that it uses when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Order {
+pub enum RowOrder {
     /// One after the other, then again from the first.
     Loop,
     /// One after the other; when there is no more, the users who need one end.

@@ -16,7 +16,7 @@ use stampede_core::Random;
 use crate::capture::PreparedCapture;
 use crate::check::{Judgement, Wrong};
 use crate::cookie::Jar;
-use crate::feeder::Order;
+use crate::feeder::RowOrder;
 use crate::scenario::Step;
 use crate::script::{PreparedFlow, PreparedStep, Script};
 use crate::template::{Captured, RenderFault, Template, Values};
@@ -116,7 +116,7 @@ impl Journey {
         self.jar = (flow.jars > 0).then_some(identity);
         *run += 1;
         for (feeder, row) in script.scenario.feeders.iter().zip(&mut self.rows) {
-            if feeder.order == Order::Identity {
+            if feeder.order == RowOrder::Identity {
                 *row = identity % feeder.table.rows().max(1);
             }
         }

@@ -27,11 +27,11 @@ mod visitors;
 
 pub use capture::{Capture, CaptureSource};
 pub use check::{BODY_LIMIT, BodyCheck, Check, HeaderCheck, HeaderRule, Judgement, PreparedCheck, Wrong};
-pub use feeder::{Feeder, FeederError, FeederFormat, FeederProblem, Order, Table};
+pub use feeder::{Feeder, FeederError, FeederFormat, FeederProblem, RowOrder, Table};
 pub use in_turn::in_turn;
 pub use journey::{Journey, NextStep, Parts};
 pub use json::{ParsePointerError, Pointer};
-pub use scenario::{Choice, Condition, Crowd, Flow, Pause, Scenario, Step, Test};
+pub use scenario::{CaptureTest, Choice, Condition, Crowd, Flow, Pause, Scenario, Step};
 pub use script::Script;
 pub use share::{FlowTally, StepTally, Tally};
 pub use statuses::Statuses;

@@ -134,12 +134,12 @@ pub struct Condition {
     /// The number of the capture in the flow.
     pub capture: usize,
     /// What it must be.
-    pub test: Test,
+    pub test: CaptureTest,
 }
 
 /// What a capture must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Test {
+pub enum CaptureTest {
     /// It has a value.
     Present,
     /// It has none.
@@ -150,7 +150,7 @@ pub enum Test {
     Differs(String),
 }
 
-impl Test {
+impl CaptureTest {
     pub(crate) fn holds(&self, value: Option<&[u8]>) -> bool {
         match self {
             Self::Present => value.is_some(),

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use stampede_core::Random;
 
-use crate::feeder::{Feeder, Order};
+use crate::feeder::{Feeder, RowOrder};
 use crate::in_turn::in_turn;
 use crate::scenario::{Choice, Crowd, Flow};
 
@@ -81,17 +81,17 @@ impl Share {
             let count = feeder.table.rows() as u64;
             let turn = self.thread + self.taken.get(*number).copied().unwrap_or(0) * self.threads;
             let taken = match feeder.order {
-                Order::Once if turn >= count => {
+                RowOrder::Once if turn >= count => {
                     if let Some(exhausted) = self.tally.exhausted.get_mut(*number) {
                         *exhausted = true;
                     }
                     return false;
                 }
-                Order::Once => turn,
+                RowOrder::Once => turn,
                 // The user knows which identity it is.
-                Order::Identity => continue,
-                Order::Loop => turn % count.max(1),
-                Order::Random => below(self.random(turn ^ (*number as u64 + 1) << 48).draw(), count),
+                RowOrder::Identity => continue,
+                RowOrder::Loop => turn % count.max(1),
+                RowOrder::Random => below(self.random(turn ^ (*number as u64 + 1) << 48).draw(), count),
             };
             *row = usize::try_from(taken).unwrap_or(0);
         }

@@ -342,11 +342,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::feeder::{FeederFormat, Order, Table};
+    use crate::feeder::{FeederFormat, RowOrder, Table};
 
     fn feeder() -> Feeder {
         let table = Table::parse(FeederFormat::Csv, b"id,full name\n7,Ann O'Hara\n8,\"a/b?c&\"\n").unwrap();
-        Feeder { name: "users".to_owned(), table, order: Order::Loop }
+        Feeder { name: "users".to_owned(), table, order: RowOrder::Loop }
     }
 
     fn captured(values: &[Option<&[u8]>]) -> Vec<Captured> {

@@ -57,9 +57,9 @@ pub struct LoadOutcome {
 
 /// How far a load is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoadView {
+pub struct LoadStatus {
     /// Requests that have come to an end.
-    pub progress: Progress,
+    pub progress: LoadProgress,
     /// How long requests have taken so far.
     pub latencies: RoughLatencies,
     /// The seconds of the window that have passed since the last look, where they were asked for.
@@ -70,7 +70,7 @@ pub struct LoadView {
 
 /// How many requests have come to an end so far, warm-up included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct LoadProgress {
     /// Right answers.
     pub ok: u64,
     /// Failed requests.
@@ -84,7 +84,7 @@ pub trait LoadHandle: Send {
     fn window(&self) -> Range<Moment>;
 
     /// How far it is.
-    fn look(&mut self) -> LoadView;
+    fn look(&mut self) -> LoadStatus;
 
     /// Ends it now: what has no answer yet is unfinished, and the window ends here. Does not wait; [`LoadHandle::finish`] does.
     fn cut(&mut self);

@@ -59,7 +59,7 @@ pub struct LoadResult {
     /// The first wrong answers of the whole load, a few.
     pub wrong_answers: Vec<WrongAnswer>,
     /// The first failed request of the whole load.
-    pub first_failure: Option<Failure>,
+    pub first_failure: Option<RequestFailure>,
 }
 
 /// The requests of one step.
@@ -129,7 +129,7 @@ pub struct WrongAnswer {
 
 /// A failed request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct RequestFailure {
     /// Its cause.
     pub class: ErrorClass,
     /// Number of the step in [`LoadResult::steps`].

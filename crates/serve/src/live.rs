@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use stampede_core::StudyId;
-use stampede_store::Standing;
+use stampede_store::StudyState;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
@@ -35,7 +35,7 @@ pub(crate) async fn tell(
     place: OwnedSemaphorePermit,
 ) {
     let (began, mut spoke) = (Instant::now(), Instant::now());
-    let mut told = known.map(|trials| Standing { trials, is_finished: false });
+    let mut told = known.map(|trials| StudyState { trials, is_finished: false });
     while began.elapsed() < WATCHING {
         let Some(standing) = look(&pages, &id).await else { break };
         let event = if standing.is_finished {
@@ -66,7 +66,7 @@ pub(crate) async fn tell(
     drop(place);
 }
 
-async fn look(pages: &Arc<Pages>, id: &StudyId) -> Option<Standing> {
+async fn look(pages: &Arc<Pages>, id: &StudyId) -> Option<StudyState> {
     let (pages, id) = (Arc::clone(pages), id.clone());
     spawn_blocking(move || pages.standing(&id)).await.ok()?.ok()?
 }

@@ -9,7 +9,7 @@ use stampede_core::{StudyId, with_causes};
 use stampede_report::StudyView;
 use stampede_report::html::dashboard::{Filter, HistoryPoint, HistoryView, ListView, ListedStudy, Page};
 use stampede_report::html::{self, dashboard};
-use stampede_store::{Standing, Store, StoreError, StoredStudy, StudyRow};
+use stampede_store::{Store, StoreError, StoredStudy, StudyRow, StudyState};
 
 use crate::answer::Answer;
 use crate::glances::Glances;
@@ -68,7 +68,7 @@ impl Pages {
     }
 
     /// How far a study is, by its whole name; none where there is no such study.
-    pub(crate) fn standing(&self, id: &StudyId) -> Result<Option<Standing>, StoreError> {
+    pub(crate) fn standing(&self, id: &StudyId) -> Result<Option<StudyState>, StoreError> {
         Store::open_existing(&self.store)?.standing(id)
     }
 

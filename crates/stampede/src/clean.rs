@@ -2,13 +2,15 @@
 
 pub(crate) mod args;
 
+use stampede_machine::state_folder;
 use stampede_platforms::docker::RemovedImages;
 use stampede_platforms::{CleanReport, docker};
 
 use crate::clean::args::CleanArgs;
 use crate::exit::{Exit, Failure};
 use crate::kubernetes::args::{CleanClusterArgs, CleanedPlatform};
-use crate::{Outcome, folders, kubernetes, screen};
+use crate::notices::ONLOOKER;
+use crate::{Outcome, kubernetes, screen};
 
 pub(crate) fn run(args: &CleanArgs) -> Outcome {
     let CleanArgs { images, cluster: CleanClusterArgs { platform, cluster } } = args;
@@ -18,8 +20,8 @@ pub(crate) fn run(args: &CleanArgs) -> Outcome {
     if cluster.kube_context.is_some() || cluster.namespace.is_some() {
         return Err(Failure::usage("--kube-context and --namespace belong to a cluster; give --platform kubernetes"));
     }
-    let report = stampede_platforms::clean(&folders::state());
-    tell(&report);
+    let report = stampede_platforms::clean(&state_folder());
+    ONLOOKER.cleaned(&report);
     let images = if *images { docker::remove_images().map_err(Failure::missing)? } else { RemovedImages::default() };
     let RemovedImages { removed, upon } = images;
     for image in &removed {
@@ -37,10 +39,4 @@ pub(crate) fn run(args: &CleanArgs) -> Outcome {
         screen::note("nothing to clean");
     }
     if problems.is_empty() { Ok(Exit::Done) } else { Err(Failure::missing("not everything could be cleaned")) }
-}
-
-/// Says what was cleaned up, and what could not be.
-pub(crate) fn tell(report: &CleanReport) {
-    report.done.iter().for_each(|done| screen::note(done));
-    report.problems.iter().for_each(|problem| screen::warning(problem));
 }

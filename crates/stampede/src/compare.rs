@@ -3,7 +3,7 @@
 pub(crate) mod args;
 
 use stampede_conduct::{Deciding, Exit, Failure, Host, StudyRequest, carry_out, compare_with_open_part, read_metric};
-use stampede_core::{Rounds, StudyKind};
+use stampede_core::StudyKind;
 use stampede_plan::ComparePlan;
 
 use crate::compare::args::CompareArgs;
@@ -16,7 +16,7 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
     let (plan, place) = Failure::both(plan, study.on(host))?;
     let metric = read_metric(metric.metric)?;
     if dry_run {
-        screen::print(&planned(&plan))?;
+        screen::print(&plan.outline())?;
         return Ok(Exit::Done);
     }
     let kind = if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare };
@@ -33,30 +33,4 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
         None => carry_out(place.bench, &place.store, &request)?,
     };
     place.conclude(ended, &mut record)
-}
-
-/// What would be measured, as far as it is known before anything is started.
-fn planned(plan: &ComparePlan) -> String {
-    let ComparePlan { workload, candidates, limits, load, warm_up, duration, rounds, .. } = plan;
-    let ids: Vec<&str> = candidates.iter().map(|candidate| candidate.id.as_str()).collect();
-    let time = humantime::format_duration;
-    let windows = if plan.window_by_pilots {
-        format!("windows of {} at most, as pilots choose", time(*duration))
-    } else {
-        format!("windows of {}", time(*duration))
-    };
-    let rounds = match rounds {
-        Rounds::Fixed(rounds) => {
-            let load = (*warm_up + *duration) * *rounds * ids.len() as u32;
-            format!("{rounds} rounds of {} trials: {} of load", ids.len(), time(load))
-        }
-        Rounds::Auto { max_time } => format!("rounds until the verdicts are clear: {} at most", time(*max_time)),
-    };
-    format!(
-        "{}: {}\n{} CPU and {} each, load {load}\n{windows}, {rounds}\n",
-        workload.id,
-        ids.join(", "),
-        limits.cpus,
-        limits.memory
-    )
 }

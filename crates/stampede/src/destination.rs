@@ -1,10 +1,9 @@
 //! Where reports are written: files and stdout.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process;
+
+use stampede_machine::writable;
 
 use crate::exit::Failure;
 use crate::screen;
@@ -62,16 +61,6 @@ pub(crate) fn check(files: &[(&'static str, Option<&Path>)]) -> Result<(), Failu
     Ok(())
 }
 
-/// Whether a file can be written, without making it or changing it.
-pub(crate) fn writable(path: &Path) -> io::Result<()> {
-    match fs::OpenOptions::new().append(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Ok(rustix::fs::access(folder(path), rustix::fs::Access::WRITE_OK)?)
-        }
-        opened => opened.map(drop),
-    }
-}
-
 pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
@@ -89,76 +78,13 @@ pub(crate) fn put_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if is_stdout(path) {
         return screen::print_bytes(bytes);
     }
-    replace(path, bytes).map_err(|error| Failure::missing(format!("cannot write {}: {error}", path.display())))
-}
-
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // What a link leads to is replaced, not the link.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let is_regular = fs::metadata(&path).map_or(true, |metadata| metadata.is_file());
-    if !is_regular || rustix::fs::access(folder(&path), rustix::fs::Access::WRITE_OK).is_err() {
-        return fs::write(&path, bytes);
-    }
-    let part = beside(&path);
-    let written = fs::metadata(&path).map(|metadata| metadata.permissions());
-    let result = File::create_new(&part).and_then(|mut file| {
-        file.write_all(bytes)?;
-        if let Ok(permissions) = written {
-            file.set_permissions(permissions)?;
-        }
-        file.sync_all()?;
-        fs::rename(&part, &path)
-    });
-    if result.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    result
-}
-
-/// A name in the same folder that nothing else has.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.part", process::id()));
-    path.with_file_name(name)
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    stampede_machine::write_whole(path, bytes)
+        .map_err(|error| Failure::missing(format!("cannot write {}: {error}", path.display())))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
     use super::*;
-
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = entries.collect();
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn a_file_is_replaced_as_a_whole_and_keeps_its_rights() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, link) = (folder.path().join("report.html"), folder.path().join("link"));
-        put(&file, "one").unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-        symlink(&file, &link).unwrap();
-        put(&link, "two").unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "two");
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(names(folder.path()), ["link", "report.html"]);
-    }
-
-    #[test]
-    fn a_device_is_written_to_and_not_replaced() {
-        put(Path::new("/dev/null"), "text").unwrap();
-        assert!(put(Path::new("/dev/full"), "text").unwrap_err().message.contains("No space left on device"));
-    }
 
     #[test]
     fn what_cannot_be_written_is_said_by_name() {

@@ -6,14 +6,14 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
+use stampede_machine::{raise_open_files, writable};
 use stampede_platforms::{docker, doctor, scope};
 use stampede_report::doctor as report;
 use stampede_store::Store;
 
 use self::args::DoctorArgs;
-use crate::destination::{is_stdout, put, writable};
+use crate::destination::{is_stdout, put};
 use crate::exit::{Exit, Failure};
-use crate::open_files::raise_open_files;
 use crate::{Outcome, list, screen};
 use stampede_conduct::Host;
 

@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 
-use stampede_forecast::{Calibration, CalibrationError, Record};
+use stampede_forecast::{Calibration, CalibrationError, MeasuredStudy};
 use stampede_plan::read_forecast;
 use stampede_report::forecast::{self as page, ForecastView};
 use stampede_report::html;
@@ -21,7 +21,8 @@ pub(crate) fn run(args: ForecastArgs) -> Outcome {
     let names = std::iter::once(&study).chain(&flags.also);
     let stored =
         names.map(|name| store.load(name)).collect::<Result<Vec<_>, _>>().map_err(Failure::unknown_or_missing)?;
-    let records: Vec<_> = stored.iter().map(|stored| Record { study: &stored.study, trials: &stored.trials }).collect();
+    let records: Vec<_> =
+        stored.iter().map(|stored| MeasuredStudy { study: &stored.study, trials: &stored.trials }).collect();
     let calibration = Calibration::of(&records, flags.case.as_deref()).map_err(|error| match error {
         CalibrationError::Missing { .. } => Failure::missing(error),
         _ => Failure::usage(error),

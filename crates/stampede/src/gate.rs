@@ -4,11 +4,13 @@ pub(crate) mod args;
 
 use std::path::{Path, PathBuf};
 
-use stampede_analysis::{Analysis, Change, Unit, analyse};
-use stampede_conduct::{Bench, Exit, Failure, Gated, Host, gate, gate_exit, gate_losses, gate_stored, read_metric};
-use stampede_core::{Case, Study};
-use stampede_plan::{ChangeMetric, GateFlags, GateSide, read_threshold};
-use stampede_platforms::{Checkout, CheckoutError};
+use stampede_analysis::{Analysis, Change, analyse};
+use stampede_conduct::{
+    Bench, Exit, Failure, Gated, Host, decided_by, gate, gate_exit, gate_losses, gate_question, gate_stored,
+    read_metric,
+};
+use stampede_machine::{SideFiles, TypedSide};
+use stampede_plan::{GateFlags, read_threshold};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
 use stampede_report::{StudyView, csv, html};
 use stampede_store::StoredStudy;
@@ -16,6 +18,7 @@ use stampede_store::StoredStudy;
 use self::args::GateArgs;
 use crate::destination::{Outputs, put};
 use crate::flags::{BenchArgs, StoreArgs};
+use crate::notices::ONLOOKER;
 use crate::{Outcome, doctor, screen, show};
 use stampede_catalogue::BuiltIn;
 
@@ -25,8 +28,8 @@ pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
     let output = Output::new([junit, markdown, html, csv], github)?;
     let threshold = read_threshold(threshold.as_deref()).map_err(Failure::usage);
     let (threshold, metric) = Failure::both(threshold, read_metric(metric.metric))?;
-    let judged = match (Side::read(&base), Side::read(&head)) {
-        (Side::Study(before), Side::Study(after)) => {
+    let judged = match (TypedSide::read(&base), TypedSide::read(&head)) {
+        (TypedSide::Study(before), TypedSide::Study(after)) => {
             stored([&before, &after], metric.as_deref(), threshold, (&measuring, bench), &store)?
         }
         (before, after) => measured([&before, &after], metric, threshold, &measuring, &store, bench.on(host))?,
@@ -40,63 +43,6 @@ pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
     let view = GateView { base: &base, head: &head, question, changes: &changes, losses: &losses, strict };
     output.write(&view, &studies)?;
     Ok(gate_exit(view.outcome(), view.passes(), &losses))
-}
-
-/// A side as it was typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Side {
-    Folder(PathBuf),
-    Revision(String),
-    Image(String),
-    Study(String),
-}
-
-impl Side {
-    /// What was meant: a folder comes before a revision of the same name.
-    fn read(typed: &str) -> Self {
-        if let Some(name) = typed.strip_prefix("image:") {
-            return Self::Image(name.to_owned());
-        }
-        match (typed.strip_prefix("study:"), typed.strip_prefix("git:")) {
-            (Some(name), _) => Self::Study(name.to_owned()),
-            (None, Some(name)) => Self::Revision(name.to_owned()),
-            (None, None) if Path::new(typed).is_dir() => Self::Folder(PathBuf::from(typed)),
-            (None, None) => Self::Revision(typed.to_owned()),
-        }
-    }
-
-    /// The folder that holds it; of a revision, the current folder as it was then.
-    fn check_out(&self) -> Result<Files, Failure> {
-        match self {
-            Self::Folder(folder) => Ok(Files::Here(folder.clone())),
-            Self::Image(name) => Ok(Files::Inside(name.clone())),
-            Self::Revision(revision) => match Checkout::of(revision, screen::warning) {
-                Err(error @ CheckoutError::NotWritten { .. }) => Err(Failure::missing(error)),
-                checked_out => checked_out.map(Files::CheckedOut).map_err(Failure::usage),
-            },
-            Self::Study(name) => Err(Failure::usage(format!(
-                "study:{name} is stored and can only be compared with another stored study\n  give study:NAME for both"
-            ))),
-        }
-    }
-}
-
-/// Where a side's files are.
-enum Files {
-    Here(PathBuf),
-    CheckedOut(Checkout),
-    /// In an image.
-    Inside(String),
-}
-
-impl Files {
-    fn side(&self) -> GateSide<'_> {
-        match self {
-            Self::Here(folder) => GateSide::Folder(folder),
-            Self::CheckedOut(checkout) => GateSide::Folder(&checkout.folder),
-            Self::Inside(name) => GateSide::Image(name),
-        }
-    }
 }
 
 /// What came of a gate.
@@ -124,7 +70,7 @@ fn stored(
 
 /// Two sides that are measured now.
 fn measured(
-    sides: [&Side; 2],
+    sides: [&TypedSide; 2],
     metric: Option<String>,
     threshold: f64,
     measuring: &GateFlags,
@@ -135,13 +81,10 @@ fn measured(
     let path = store.file()?;
     doctor::introduce(&path, bench.quiet);
     // Their folders live until the study is over.
-    let (base, head) = (base.check_out()?, head.check_out()?);
+    let (base, head) = (base.check_out(ONLOOKER)?, head.check_out(ONLOOKER)?);
     let size = bench.host.size();
-    let decides = match metric.as_deref().and_then(stampede_analysis::metric) {
-        Some(metric) if metric.unit == Unit::Microseconds => ChangeMetric::Latency,
-        _ => ChangeMetric::Mean,
-    };
-    let read = |side: &Files| measuring.read(side.side(), decides, size, &BuiltIn).map_err(Failure::usage);
+    let decides = decided_by(metric.as_deref());
+    let read = |side: &SideFiles| measuring.read(side.side(), decides, size, &BuiltIn).map_err(Failure::usage);
     let (before, after) = Failure::both(read(&base), read(&head))?;
     match gate(bench, &path, [before, after], metric, threshold)? {
         Gated::Interrupted(kept) => {
@@ -150,17 +93,10 @@ fn measured(
         }
         Gated::Done(done) => {
             let (change, stored) = *done;
-            let question = Some(question(&stored.study));
+            let question = Some(gate_question(&stored.study));
             Ok(Judged::Done { question, changes: vec![change], studies: vec![stored] })
         }
     }
-}
-
-/// `shop on nginx-fpm: 1 CPU and 512 MiB, load closed:16`.
-fn question(study: &Study) -> String {
-    let of = |Case { runtime, limits, .. }: &Case| format!(" on {runtime}: {} CPU and {}", limits.cpus, limits.memory);
-    let case = study.cases.first().map(|case| format!("{}, load {}", of(case), case.whole_load()));
-    format!("{}{}", study.workload, case.unwrap_or_default())
 }
 
 /// Where it is said.
@@ -190,24 +126,5 @@ impl Output {
         };
         self.files.put(&render, &|width, _| terminal(view, width))?;
         if self.github { put(Path::new("-"), &annotations(view)) } else { Ok(()) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_comes_before_a_revision() {
-        for (typed, expected) in [
-            (".", Side::Folder(PathBuf::from("."))),
-            ("src", Side::Folder(PathBuf::from("src"))),
-            ("git:src", Side::Revision("src".to_owned())),
-            ("HEAD~1", Side::Revision("HEAD~1".to_owned())),
-            ("study:latest", Side::Study("latest".to_owned())),
-            ("image:my/app:1", Side::Image("my/app:1".to_owned())),
-        ] {
-            assert_eq!(Side::read(typed), expected);
-        }
     }
 }

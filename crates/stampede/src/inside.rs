@@ -4,35 +4,18 @@ pub(crate) mod args;
 mod case;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fs, io};
 
-use rustix::time::{ClockId, clock_gettime};
 use stampede_core::{InsideEffort, InsideRecord};
-use stampede_inside::{
-    JitteredInstants, SampledProcess, StackProfile, StackSampler, folded, pprof, recorded, speedscope,
-};
+use stampede_inside::{SampledProcess, StackSampler, files, folded, recorded};
+use stampede_machine::{Signals, raise_open_files};
 use stampede_report::{ProcessesView, SampledPhp};
+use stampede_vantage::{ProcessSamples, sample_processes};
 
 use crate::exit::{Exit, Failure};
 use crate::inside::args::InsideArgs;
-use crate::open_files::raise_open_files;
-use crate::signals::Signals;
 use crate::{Outcome, destination, screen};
-
-/// Timers of the asynchronous runtime end at whole milliseconds
-/// (<https://docs.rs/tokio/latest/tokio/time/fn.sleep.html>), and so does the scheduler's tick, with which what runs begins: instants
-/// that are in step with both meet some functions more often than others.
-const COARSE: Duration = Duration::from_millis(2);
-/// A program with this seed has the same instants again, which do no harm: they are in step with nothing.
-const SEED: u64 = 1;
-
-struct Sampled {
-    profile: StackProfile,
-    processes: Vec<SampledProcess>,
-    lasted: Duration,
-    cpu: Duration,
-}
 
 pub(crate) fn run(args: &InsideArgs) -> Outcome {
     let InsideArgs { subjects, duration, rate, study: _, store: _, folded, save: _ } = args;
@@ -45,11 +28,14 @@ pub(crate) fn run(args: &InsideArgs) -> Outcome {
         screen::warning("not allowed to run before other processes: on a busy machine samples come late; run as root");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let sampled = runtime.block_on(sample(&mut sampler, *duration, *rate))?;
+    let sampled = runtime.block_on(async {
+        let mut signals = Signals::new()?;
+        Ok(sample_processes(&mut sampler, *duration, *rate, signals.any()).await)
+    })?;
     for problem in sampler.problems() {
         screen::warning(&format!("{problem}; left out"));
     }
-    let Sampled { profile, processes, lasted, cpu } = sampled;
+    let ProcessSamples { profile, processes, lasted, cpu } = sampled;
     if profile.is_empty() {
         return Err(Failure::missing("no sample could be taken"));
     }
@@ -85,48 +71,9 @@ fn save(args: &InsideArgs, record: &InsideRecord, name: &str) -> Result<(), Fail
             Failure::missing(format!("cannot write into {}: {error}", folder.display()))
         };
         fs::create_dir_all(folder).map_err(|error| problem(&error))?;
-        let speedscope = speedscope(record, name).map_err(|error| problem(&error))?;
-        let files = [
-            ("folded.txt", folded(record).into_bytes()),
-            ("speedscope.json", speedscope.into_bytes()),
-            ("pprof.pb", pprof(record)),
-        ];
-        for (end, bytes) in files {
+        for (end, bytes) in files(record, name).map_err(|error| problem(&error))? {
             destination::put_bytes(&folder.join(format!("{name}.{end}")), &bytes)?;
         }
     }
     Ok(())
-}
-
-/// Takes samples until the time is over, a signal comes, or no process is left.
-async fn sample(sampler: &mut StackSampler, duration: Duration, rate: u32) -> Result<Sampled, Failure> {
-    let mut signals = Signals::new()?;
-    let mut profile = StackProfile::default();
-    let mut processes = sampler.processes();
-    let (from, ran_before) = (Instant::now(), ran());
-    for instant in JitteredInstants::new(SEED, rate).take_while(|instant| *instant < duration) {
-        tokio::select! {
-            () = tokio::time::sleep_until((from + instant).checked_sub(COARSE).unwrap_or(from).into()) => {}
-            () = signals.any() => break,
-        }
-        std::thread::sleep(instant.saturating_sub(from.elapsed()));
-        let now = from.elapsed();
-        if sampler.is_due(now) {
-            sampler.renew(now);
-            if sampler.processes().is_empty() {
-                break;
-            }
-            processes = sampler.processes();
-        }
-        sampler.sample(now).iter().for_each(|sample| profile.add(sample));
-    }
-    let lasted = from.elapsed();
-    profile.weigh(sampler.time_spent());
-    Ok(Sampled { profile, processes, lasted, cpu: ran() - ran_before })
-}
-
-/// Time that this program ran.
-fn ran() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }

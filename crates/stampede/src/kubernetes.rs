@@ -3,48 +3,19 @@
 pub(crate) mod args;
 
 use jiff::Timestamp;
-use stampede_core::Carrier;
-use stampede_drive::PodGenerators;
+use stampede_drive::PodRequest;
 use stampede_kubernetes::{Cluster, ClusterAccess, RoleSubject};
 
 use crate::exit::{Exit, Failure};
 use crate::kubernetes::args::{ClusterArgs, PodArgs, RoleArgs};
 use crate::{Outcome, screen};
 
-/// Those among generators that are pods, with so many threads each, once it is seen that they may be made; none where none is a pod.
-pub(crate) async fn pod_generators(
-    generators: &[Carrier],
-    threads: usize,
-    args: PodArgs,
-) -> Result<Option<PodGenerators>, Failure> {
-    let PodArgs { cluster, generator_image, generator_cpus } = args;
-    let ClusterArgs { kube_context, namespace } = &cluster;
-    let count = generators.iter().filter(|carrier| **carrier == Carrier::Kubernetes).count();
-    if count == 0 {
-        let given = [
-            ("--generator-image", generator_image.is_some()),
-            ("--generator-cpus", generator_cpus.is_some()),
-            ("--kube-context", kube_context.is_some()),
-            ("--namespace", namespace.is_some()),
-        ];
-        return match given.iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) => {
-                Err(Failure::usage(format!("{flag} belongs to pods; give --generators kubernetes:2, or leave it out")))
-            }
-            None => Ok(None),
-        };
+impl PodArgs {
+    /// What a load asks for of its pods.
+    pub(crate) fn request(self) -> PodRequest {
+        let Self { cluster, generator_image, generator_cpus } = self;
+        PodRequest { cluster: access(cluster), image: generator_image, cpus: generator_cpus }
     }
-    let Some(image) = generator_image else {
-        return Err(Failure::usage(
-            "--generators kubernetes needs an image with this version of Stampede: give --generator-image REGISTRY/stampede:TAG",
-        ));
-    };
-    let cpus = generator_cpus.unwrap_or(threads as f64);
-    if !(0.01..=1000.0).contains(&cpus) {
-        return Err(Failure::usage(format!("--generator-cpus {cpus} is not a number of processors; for example 0.5")));
-    }
-    let cluster = connect(cluster).await?;
-    PodGenerators::new(cluster, image, u32::try_from(count).unwrap_or(u32::MAX), cpus).await.map(Some)
 }
 
 /// `stampede show kubernetes-role`.
@@ -85,8 +56,12 @@ pub(crate) fn clean(cluster: &ClusterArgs) -> Outcome {
 }
 
 async fn connect(args: ClusterArgs) -> Result<Cluster, Failure> {
+    Cluster::connect(&access(args)).await.map_err(Failure::missing)
+}
+
+fn access(args: ClusterArgs) -> ClusterAccess {
     let ClusterArgs { kube_context, namespace } = args;
-    Cluster::connect(&ClusterAccess { context: kube_context, namespace }).await.map_err(Failure::missing)
+    ClusterAccess { context: kube_context, namespace }
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {

@@ -2,15 +2,11 @@
 
 pub(crate) mod args;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use stampede_core::{
-    App, AppKind, Availability, Balance, Balancer, BalancerKind, CaseId, Composer, Requirement, Rounds, Runtime,
-    ServiceKind, StudyKind, Topology, printable,
-};
+use stampede_core::{CaseId, Rounds, StudyKind, printable};
+use stampede_machine::Installable;
 use stampede_plan::Catalogue;
-use stampede_platforms::DetectedNeeds;
-use stampede_runtimes::{Topologies, service_requires, service_title};
 use stampede_store::{Store, StudyRow};
 
 use crate::exit::{Exit, Failure};
@@ -21,9 +17,9 @@ use stampede_catalogue::BuiltIn;
 pub(crate) fn run(args: &ListArgs) -> Outcome {
     let ListArgs { what, store } = args;
     let lines = match what {
-        Listed::Runtimes => runtimes()?,
+        Listed::Runtimes => installable(stampede_machine::runtimes())?,
         Listed::Workloads => workloads()?,
-        Listed::Services => services()?,
+        Listed::Services => installable(stampede_machine::services())?,
         Listed::Studies => studies(&store.file()?)?,
     };
     // Names may come from elsewhere: a study that was imported, a workload.
@@ -32,71 +28,28 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn runtimes() -> Result<Vec<String>, Failure> {
+/// What can be installed: a line with the version found, or what is missing.
+fn installable(look: impl Future<Output = Vec<Installable>>) -> Result<Vec<String>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let mut lines = Vec::new();
-    for listed in BuiltIn.runtimes() {
-        let DetectedNeeds { programs, missing, .. } = runtime.block_on(look(*listed));
-        let state = if missing.is_empty() { listed.version(&programs) } else { "not installed".to_owned() };
-        lines.push(format!("{:<24} {state}", listed.id()));
-        lines.push(format!("{:<24} {}", "", listed.title()));
-        lines.extend(missing.iter().map(|line| format!("{:<24} {line}", "")));
-    }
-    Ok(lines)
+    let lines = runtime.block_on(look).into_iter().flat_map(|Installable { name, title, version, missing }| {
+        let state = version.unwrap_or_else(|| "not installed".to_owned());
+        let below = std::iter::once(title).chain(missing).map(|line| format!("{:<24} {line}", ""));
+        std::iter::once(format!("{name:<24} {state}")).chain(below).collect::<Vec<_>>()
+    });
+    Ok(lines.collect())
 }
 
 /// The runtimes that are installed, by name.
 pub(crate) fn installed() -> Result<Vec<String>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let installed = |listed: &&&dyn Runtime| {
-        let DetectedNeeds { programs, missing, .. } = runtime.block_on(look(**listed));
-        missing.is_empty() && !programs.is_empty()
-    };
-    Ok(BuiltIn.runtimes().iter().filter(installed).map(|listed| listed.id().to_string()).collect())
+    Ok(runtime.block_on(stampede_machine::installed_runtimes()))
 }
 
-/// What a runtime needs whatever it serves.
-async fn look(runtime: &dyn Runtime) -> DetectedNeeds {
-    let kinds = [
-        AppKind::FrontController { index: PathBuf::from("index.php") },
-        AppKind::Psr15Handler { handler: PathBuf::from("handler.php") },
-        AppKind::PhpFunction { script: PathBuf::from("function.php"), function: "hello".to_owned() },
-        AppKind::GoProgram,
-        AppKind::GoFunction { module: "hello".to_owned(), package: "hello".to_owned(), function: "Hello".to_owned() },
-    ];
-    // Of several kinds one is enough.
-    let Some(kind) = kinds.into_iter().find(|kind| runtime.serves(kind)) else { return DetectedNeeds::default() };
-    let mut needs = runtime.requires(&App::new("", kind));
-    // Packages belong to an application, and there is none here.
-    needs.retain(|need| !matches!(need, Requirement::PhpPackage { .. }));
-    DetectedNeeds::here(&needs).await
-}
-
-/// Balancers and services: a line with the versions found, or what is missing.
-fn services() -> Result<Vec<String>, Failure> {
+/// What is installed where this runs, for a Stampede outside of the container that this runs in.
+pub(crate) fn answer(questions: &str) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let balancers = BalancerKind::ALL.into_iter().map(|kind| {
-        let balancer = Balancer { kind, balance: Balance::RoundRobin, upstream_keepalive: 0, tls: false, share: None };
-        let topology = Topology { balancer: Some(balancer), ..Topology::default() };
-        (kind.id(), "balancer in front of replicas", Topologies.requires(&topology))
-    });
-    let services = ServiceKind::ALL.into_iter().map(|kind| (kind.id(), service_title(kind), service_requires(kind)));
-    let mut lines = Vec::new();
-    for (name, title, needs) in balancers.chain(services) {
-        let mut version = None;
-        let mut missing = Vec::new();
-        for need in needs {
-            match runtime.block_on(stampede_platforms::detect(&need)) {
-                Availability::Found(found) => version = version.or(Some(found.version)),
-                Availability::Missing { what, install } => missing.push(format!("needs {what}: {install}")),
-            }
-        }
-        let state = version.filter(|_| missing.is_empty()).unwrap_or_else(|| "not installed".to_owned());
-        lines.push(format!("{name:<24} {state}"));
-        lines.push(format!("{:<24} {title}", ""));
-        lines.extend(missing.iter().map(|line| format!("{:<24} {line}", "")));
-    }
-    Ok(lines)
+    screen::print(&runtime.block_on(stampede_platforms::docker::answer(questions)).map_err(Failure::usage)?)?;
+    Ok(Exit::Done)
 }
 
 fn workloads() -> Result<Vec<String>, Failure> {

@@ -2,7 +2,6 @@
 //!
 //! The binary parses arguments, wires crates together, prints and exits. It decides nothing about measuring.
 
-mod agent;
 mod args;
 mod backend;
 mod capacity;
@@ -14,24 +13,19 @@ mod doctor;
 mod exit;
 mod export;
 mod flags;
-mod folders;
 mod forecast;
 mod gate;
 mod guardian;
 mod help;
-mod host;
 mod init;
 mod inside;
 mod kubernetes;
 mod ladder;
 mod list;
 mod load;
-mod looker;
 mod mimic;
 mod name_service;
 mod notices;
-mod open_files;
-mod platform;
 mod report;
 mod reproduce;
 mod scale;
@@ -39,7 +33,6 @@ mod screen;
 mod serve;
 mod show;
 mod show_runtime;
-mod signals;
 mod size;
 mod study_file;
 mod study_place;
@@ -48,8 +41,6 @@ mod usage_error;
 mod version;
 mod welcome;
 mod why;
-mod wrk;
-mod yard_stick;
 
 #[cfg(test)]
 mod tests;
@@ -58,23 +49,29 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use stampede_conduct::Host;
+use stampede_machine::ThisMachine;
 use stampede_mimic::Tool;
 
 use crate::args::{Args, Asked, OtherArgs};
 use crate::exit::{Exit, Failure};
-use crate::host::ThisMachine;
+use crate::notices::ONLOOKER;
 
 fn main() -> ExitCode {
     name_service::keep_to_files_and_dns();
+    let here = || ThisMachine::new(ONLOOKER);
     match Args::try_parse().unwrap_or_else(|error| usage_error::end(&error)) {
         Args { command: Some(Asked::Warden), .. } => stampede_platforms::warden::run(),
-        Args { command: Some(Asked::Agent { lock, first }), .. } => agent::serve(lock.as_deref(), first),
+        Args { command: Some(Asked::Agent { lock, first }), .. } => {
+            exit::of_served("__agent", stampede_machine::agent::serve(lock.as_deref(), first))
+        }
         Args { command: Some(Asked::Guardian { task }), .. } => guardian::run(task),
-        Args { command: Some(Asked::YardStick { address }), .. } => yard_stick::serve(&address),
-        Args { command: Some(Asked::Hey(OtherArgs { args })), .. } => mimic::end(Tool::Hey, &args, &ThisMachine::new()),
-        Args { command: Some(Asked::Ab(OtherArgs { args })), .. } => mimic::end(Tool::Ab, &args, &ThisMachine::new()),
-        Args { command: Some(Asked::Wrk(OtherArgs { args })), .. } => mimic::end(Tool::Wrk, &args, &ThisMachine::new()),
-        args => exit::code(obey(args, &ThisMachine::new())),
+        Args { command: Some(Asked::YardStick { address }), .. } => {
+            exit::of_served("__yard-stick", stampede_machine::reference_server::serve(&address))
+        }
+        Args { command: Some(Asked::Hey(OtherArgs { args })), .. } => mimic::end(Tool::Hey, &args, &here()),
+        Args { command: Some(Asked::Ab(OtherArgs { args })), .. } => mimic::end(Tool::Ab, &args, &here()),
+        Args { command: Some(Asked::Wrk(OtherArgs { args })), .. } => mimic::end(Tool::Wrk, &args, &here()),
+        args => exit::code(obey(args, &here())),
     }
 }
 
@@ -117,7 +114,7 @@ fn outcome(command: Asked, host: &dyn Host) -> Outcome {
         Asked::Clean(args) => clean::run(&args),
         Asked::Help(args) => help::run(args, host),
         Asked::Completions { shell } => completions::run(shell),
-        Asked::Look { questions } => looker::answer(&questions),
+        Asked::Look { questions } => list::answer(&questions),
         // They have exit codes of their own.
         Asked::Hey(_) | Asked::Ab(_) | Asked::Wrk(_) => Ok(Exit::Done),
         Asked::Warden | Asked::Agent { .. } | Asked::Guardian { .. } | Asked::YardStick { .. } => Ok(Exit::Done),

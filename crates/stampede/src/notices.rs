@@ -7,9 +7,14 @@ use std::time::Duration;
 use stampede_conduct::Notices;
 use stampede_core::Study;
 use stampede_harness::Stop;
+use stampede_machine::Onlooker;
 use stampede_progress::{ProgressStyle, Screen, StudyProgress};
 
 use crate::screen;
+
+/// Whoever sees stderr.
+pub(crate) const ONLOOKER: Onlooker<'static> =
+    Onlooker { notices: &OnScreen, tell: screen::note, warn: screen::warning, quiet: false };
 
 /// Tells it on the terminal, or wherever stderr goes.
 pub(crate) struct OnScreen;

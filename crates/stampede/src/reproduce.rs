@@ -2,15 +2,10 @@
 
 pub(crate) mod args;
 
-use std::fs;
 use std::path::Path;
 
-use stampede_analysis::{Analysis, CheckedClaim, TableRun, analyse, check, replicate};
-use stampede_conduct::{Ended, Exit, Experiment, Failure, Host, Record};
-use stampede_core::Outcome as TrialOutcome;
-use stampede_plan::{KnownPublication, ReproducePlan};
-use stampede_report::replication::{ReplicatedTable, ReplicationView};
-use stampede_report::{ReportAnswer, StudyView};
+use stampede_conduct::{Ended, Exit, Experiment, Failure, Host};
+use stampede_plan::ReproducePlan;
 
 use crate::reproduce::args::ReproduceArgs;
 use crate::study_place::Report;
@@ -20,29 +15,18 @@ use stampede_catalogue::{self as catalogue, BuiltIn};
 pub(crate) fn run(args: Box<ReproduceArgs>, host: &dyn Host) -> Outcome {
     let ReproduceArgs { name, flags, studies, backend, output, store, bench } = *args;
     let Some(name) = name else { return list() };
-    let (name, known) = experiments(name)?;
+    let (name, known) = catalogue::experiments(name).map_err(Failure::usage)?;
     let plan = ReproducePlan::read(&name, &flags, &known, host.size(), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output.0))?;
     let bench = bench.on(host);
     let store = store.file()?;
     if let Some(names) = studies {
         let experiment = Experiment::of_stored(bench, &plan, store.clone(), &names)?;
-        return conclude(&experiment, Ok(Ended::Complete), &plan, &report, &store);
+        return conclude(&experiment, Ok(Ended::Complete), &report, &store);
     }
     let mut experiment = Experiment::new(bench, &plan, store.clone());
     let ended = experiment.carry_out(backend.backend.chosen())?;
-    conclude(&experiment, ended, &plan, &report, &store)
-}
-
-/// What is known, and what of it is asked for. What ends in .yaml is the file of an experiment of one's own.
-pub(crate) fn experiments(asked: String) -> Result<(String, Vec<KnownPublication>), Failure> {
-    if !asked.ends_with(".yaml") {
-        return Ok((asked, catalogue::publications()));
-    }
-    let text = fs::read_to_string(&asked)
-        .map_err(|error| Failure::usage(format!("{asked} cannot be read: {error}; name an experiment, or its file")))?;
-    let name = Path::new(&asked).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok((name.clone(), vec![KnownPublication { name, place: asked, text }]))
+    conclude(&experiment, ended, &report, &store)
 }
 
 fn list() -> Outcome {
@@ -54,68 +38,21 @@ fn list() -> Outcome {
 }
 
 /// Prints what came of it, all of it or as far as it went.
-fn conclude(
-    experiment: &Experiment<'_>,
-    ended: Result<Ended, Failure>,
-    plan: &ReproducePlan,
-    report: &Report,
-    store: &Path,
-) -> Outcome {
-    let mut measured = false;
-    if experiment.tables().iter().any(|table| table.record.is_some()) {
-        measured = write(experiment, plan, report, store)?;
-    }
+fn conclude(experiment: &Experiment<'_>, ended: Result<Ended, Failure>, report: &Report, store: &Path) -> Outcome {
+    let exit = stampede_answers::experiment(experiment, &|answer| {
+        report.put(answer)?;
+        if report.on_terminal() {
+            screen::note(&format!("stored in {}", store.display()));
+        }
+        Ok(())
+    })?;
     match ended? {
         Ended::Interrupted => {
             screen::warning("interrupted; what was measured is kept");
             Ok(Exit::Interrupted)
         }
-        Ended::Complete if measured => Ok(Exit::Done),
-        Ended::Complete => Ok(Exit::TrialFailed),
+        Ended::Complete => Ok(exit),
     }
-}
-
-/// Writes the reports; tells whether anything counts.
-fn write(experiment: &Experiment<'_>, plan: &ReproducePlan, report: &Report, store: &Path) -> Result<bool, Failure> {
-    let analyses: Vec<Option<Analysis>> = experiment
-        .tables()
-        .iter()
-        .map(|table| table.record.as_ref().and_then(|record| Some(analyse(record.study()?, record.trials()))))
-        .collect();
-    let runs = experiment.tables().iter().zip(&analyses).map(|(table, analysis)| TableRun {
-        table: &table.planned.table,
-        study: table.record.as_ref().and_then(Record::study),
-        trials: table.record.as_ref().map_or(&[], |record| record.trials()),
-        analysis: analysis.as_ref(),
-        left_out: &table.left_out,
-    });
-    let runs: Vec<TableRun<'_>> = runs.collect();
-    let publication = &plan.publication;
-    let asked =
-        |claim: &&stampede_core::Claim| claim.test.table().is_none_or(|id| runs.iter().any(|run| run.table.id == id));
-    let claims: Vec<CheckedClaim<'_>> =
-        publication.claims.iter().filter(asked).map(|claim| check(claim, &runs)).collect();
-    let tables: Vec<ReplicatedTable<'_>> =
-        runs.iter().map(|run| ReplicatedTable { run: *run, replication: replicate(run) }).collect();
-    let ReproducePlan { scale, rate_scale, .. } = *plan;
-    let view = ReplicationView { publication, scale, rate_scale, tables: &tables, claims: &claims };
-    let studies = experiment.tables().iter().zip(&analyses).filter_map(|(table, analysis)| {
-        let (record, analysis) = (table.record.as_ref()?, analysis.as_ref()?);
-        Some(StudyView {
-            study: record.study()?,
-            finished_at: table.finished_at,
-            trials: record.trials(),
-            yard_stick: record.yard_stick(),
-            analysis,
-            open_part: None,
-        })
-    });
-    let studies: Vec<StudyView<'_>> = studies.collect();
-    report.put(&ReportAnswer::Replication(&view, &studies))?;
-    if report.on_terminal() {
-        screen::note(&format!("stored in {}", store.display()));
-    }
-    Ok(runs.iter().flat_map(|run| run.trials).any(|trial| trial.outcome == TrialOutcome::Measured))
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ pub(crate) mod args;
 use std::fs;
 use std::path::Path;
 
+use stampede_machine::Signals;
 use stampede_serve::{Access, Dashboard, ServeError, Token};
 use stampede_store::Store;
 
 use self::args::ServeArgs;
 use crate::exit::{Exit, Failure};
-use crate::signals::Signals;
 use crate::{Outcome, screen};
 
 pub(crate) fn run(args: &ServeArgs) -> Outcome {

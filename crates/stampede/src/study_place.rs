@@ -4,10 +4,9 @@ use std::iter;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use stampede_analysis::OpenPartAnalysis;
-use stampede_conduct::{Bench, Ended, Exit, Failure, Record, exit_of};
+use stampede_conduct::{Bench, Ended, Exit, Failure, StudyRecord, exit_of};
 use stampede_core::{OpenPart, Study, Trial, YardStickReading};
-use stampede_report::{FORMATS, Format, ReportAnswer, StudyView};
+use stampede_report::{FORMATS, Format, ReportAnswer};
 
 use crate::destination::Outputs;
 use crate::{Outcome, screen};
@@ -24,7 +23,7 @@ pub(crate) struct StudyPlace<'a> {
 
 impl StudyPlace<'_> {
     /// Prints what was measured, and says how it ended. What is printed does not depend on the store, which may be full.
-    pub(crate) fn conclude(&self, ended: Result<Ended, Failure>, record: &mut Record) -> Outcome {
+    pub(crate) fn conclude(&self, ended: Result<Ended, Failure>, record: &mut StudyRecord) -> Outcome {
         let finished_at = matches!(ended, Ok(Ended::Complete)).then(|| self.bench.host.now());
         let mut open_part = None;
         if let Some(study) = record.study().cloned() {
@@ -75,17 +74,9 @@ impl Report {
         yard_stick: &[YardStickReading],
         open_part: Option<OpenPart>,
     ) -> Result<(), Failure> {
-        let analysis = stampede_analysis::analyse_parts(study, trials, open_part.as_ref());
-        let open_part = open_part.and_then(|part| OpenPartAnalysis::of(study, trials, part));
-        let open_part = open_part.as_ref();
-        self.put(&ReportAnswer::Study(StudyView {
-            study,
-            finished_at,
-            trials,
-            yard_stick,
-            analysis: &analysis,
-            open_part,
-        }))
+        stampede_answers::study(study, finished_at, trials, yard_stick, open_part, |view| {
+            self.put(&ReportAnswer::Study(view))
+        })
     }
 
     /// Puts each kind of report where it belongs.

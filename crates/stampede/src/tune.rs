@@ -2,15 +2,9 @@
 
 pub(crate) mod args;
 
-use std::path::Path;
-
-use stampede_analysis::{analyse, best, metric, objective_metric};
-use stampede_conduct::{Ended, Exit, Failure, Host, Tune, exit_of_all, space};
+use stampede_conduct::{Ended, Exit, Failure, Host, Tune, space};
 use stampede_plan::TunePlan;
-use stampede_report::tune::{self as page, Held, TuneView};
-use stampede_report::{ReportAnswer, StudyView};
 
-use crate::study_place::Report;
 use crate::study_place::StudyPlace;
 use crate::tune::args::TuneArgs;
 use crate::{Outcome, export, ladder, screen};
@@ -42,46 +36,10 @@ pub(crate) fn run(args: TuneArgs, host: &dyn Host) -> Outcome {
         Ok(())
     })?;
     match ended? {
-        Ended::Complete => conclude(&tune, out.as_deref(), &report),
+        Ended::Complete => stampede_answers::tune(&tune, out.as_deref(), &|answer| report.put(answer)),
         Ended::Interrupted => {
             screen::interrupted(tune.id());
             Ok(Exit::Interrupted)
         }
     }
-}
-
-fn conclude(tune: &Tune<'_>, out: Option<&Path>, report: &Report) -> Outcome {
-    let Some(winner) = best(tune.tried()) else { return Ok(Exit::TrialFailed) };
-    let analyses: Vec<_> = tune.held().iter().map(|(_, held)| analyse(&held.study, &held.trials)).collect();
-    let held: Vec<Held<'_>> = tune
-        .held()
-        .iter()
-        .zip(&analyses)
-        .map(|((share, stored), analysis)| Held { share: *share, view: StudyView::of(stored, analysis) })
-        .collect();
-    let key = objective_metric(tune.plan().objective);
-    let Some(metric) = metric(key) else { return Ok(Exit::Done) };
-    let documented = tune.documented();
-    let view = TuneView {
-        id: tune.id(),
-        limits: &tune.plan().plan.limits,
-        runtime: tune.plan().plan.candidates.first().map(|candidate| candidate.runtime.id()),
-        workload: tune.plan().plan.workload.id.as_str(),
-        load: &tune.plan().plan.load,
-        objective: tune.plan().objective,
-        slo: tune.plan().plan.slo.as_ref(),
-        metric,
-        space: tune.space(),
-        tried: tune.tried(),
-        winner,
-        documented: documented.as_ref().map(|documented| documented.source),
-        held: &held,
-        out,
-    };
-    report.put(&ReportAnswer::Tune(&view))?;
-    // A winner that misses the SLO is no success.
-    if !page::missed(&held, tune.plan().plan.slo.as_ref()).is_empty() {
-        return Ok(Exit::GateFailed);
-    }
-    Ok(exit_of_all(tune.held().iter().map(|(_, held)| held)))
 }

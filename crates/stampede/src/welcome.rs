@@ -29,7 +29,9 @@ fn greet(folder: &Path, host: &dyn Host) -> Outcome {
             let has_revisions = |folder: &Path| folder.ancestors().any(|above| above.join(".git").exists());
             let in_repository = folder.canonicalize().is_ok_and(|folder| has_revisions(&folder));
             let commands = OF_AN_APPLICATION.iter().filter(|command| in_repository || **command != OF_A_REVISION);
-            next(&seen(&plan, &list::installed()?), &commands.copied().collect::<Vec<_>>())
+            let texts = plan.introduction(&list::installed()?);
+            let texts = texts.map(|text| stampede_report::terminal::paragraph(&text, 2, screen::width()));
+            next(&texts.join("\n"), &commands.copied().collect::<Vec<_>>())
         }
         Err(mistakes) if folder.join(PROJECT).is_file() => Err(Failure::usage(mistakes)),
         Err(_) => {
@@ -62,31 +64,12 @@ fn next(seen: &str, commands: &[(&str, &str)]) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What an application is, and who can serve it here.
-fn seen(plan: &ComparePlan, installed: &[String]) -> String {
-    let width = screen::width();
-    let Some(look) = &plan.look else { return String::new() };
-    let article = if look.title.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" };
-    let packages = if look.packages.is_empty() { String::new() } else { format!(" with {}", look.packages.join(", ")) };
-    let can: Vec<String> = plan.candidates.iter().map(|candidate| candidate.runtime.id().to_string()).collect();
-    let here: Vec<&str> = can.iter().filter(|id| installed.contains(id)).map(String::as_str).collect();
-    let runtimes = match here[..] {
-        [] => format!(
-            "Nothing that can serve it is installed; it takes one of {} (stampede list runtimes has how to get them).",
-            can.join(", ")
-        ),
-        _ => format!("Installed and able to serve it: {}.", here.join(", ")),
-    };
-    let texts = [format!("This folder is {article} {}{packages}.", look.title), runtimes];
-    texts.map(|text| stampede_report::terminal::paragraph(&text, 2, width)).join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
-    use crate::host::ThisMachine;
+    use crate::notices::ONLOOKER;
     use crate::screen::capture::{Captured, install};
 
     /// Exit code, and both streams.
@@ -99,7 +82,7 @@ mod tests {
         }
         let captured = Captured::default();
         install(Some(captured.clone()));
-        let outcome = greet(folder.path(), &ThisMachine::new());
+        let outcome = greet(folder.path(), &stampede_machine::ThisMachine::new(ONLOOKER));
         install(None);
         let (exit, more) = match outcome {
             Ok(exit) => (exit, String::new()),

@@ -81,7 +81,7 @@ pub fn change_penalty(samples: usize) -> f64 {
 /// # Errors
 ///
 /// When a sample is not finite, or a parameter is outside the range that its field states.
-pub fn change_points(samples: &[f64], noise: &Noise, penalty: f64) -> Result<Vec<usize>, ChangeError> {
+pub fn change_points(samples: &[f64], noise: &Noise, penalty: f64) -> Result<Vec<usize>, ChangePointError> {
     let Noise { autocorrelation, innovation, drift } = *noise;
     let usable = (0.0..1.0).contains(&autocorrelation)
         && innovation > 0.0
@@ -91,10 +91,10 @@ pub fn change_points(samples: &[f64], noise: &Noise, penalty: f64) -> Result<Vec
         && penalty >= 0.0
         && penalty.is_finite();
     if !usable {
-        return Err(ChangeError::Parameters { noise: *noise, penalty });
+        return Err(ChangePointError::Parameters { noise: *noise, penalty });
     }
     if let Some(index) = samples.iter().position(|sample| !sample.is_finite()) {
-        return Err(ChangeError::NotFinite { index });
+        return Err(ChangePointError::NotFinite { index });
     }
     let Some((first, rest)) = samples.split_first() else {
         return Ok(Vec::new());
@@ -172,7 +172,7 @@ fn jump(cost: &Quadratic, noise: &Noise, before: f64, sample: f64) -> Quadratic 
 
 /// Why changes could not be looked for.
 #[derive(Clone, Debug, Error, PartialEq)]
-pub enum ChangeError {
+pub enum ChangePointError {
     /// A sample is infinite or not a number.
     #[error("look for changes: sample {index} is not finite")]
     NotFinite {
@@ -274,13 +274,16 @@ mod tests {
     fn unusable_input_is_refused() {
         let noise = Noise { autocorrelation: 0.5, innovation: 1.0, drift: 0.0 };
         assert_eq!(change_points(&[], &noise, 3.0), Ok(vec![]));
-        assert_eq!(change_points(&[1.0, f64::NAN], &noise, 3.0), Err(ChangeError::NotFinite { index: 1 }));
+        assert_eq!(change_points(&[1.0, f64::NAN], &noise, 3.0), Err(ChangePointError::NotFinite { index: 1 }));
         for wrong in [
             Noise { autocorrelation: 1.0, ..noise },
             Noise { innovation: 0.0, ..noise },
             Noise { drift: -1.0, ..noise },
         ] {
-            assert_eq!(change_points(&[1.0], &wrong, 3.0), Err(ChangeError::Parameters { noise: wrong, penalty: 3.0 }));
+            assert_eq!(
+                change_points(&[1.0], &wrong, 3.0),
+                Err(ChangePointError::Parameters { noise: wrong, penalty: 3.0 })
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::blocks::BlockRatios;
 use crate::interval::Interval;
 use crate::normal::above;
-use crate::spending::{Look, SequentialError, Spending, boundaries};
+use crate::spending::{InterimLook, SequentialError, Spending, boundaries};
 use crate::student::t_quantile_above;
 
 /// The interval of the logarithm of a ratio that goes with the [`nominal_error`] of a look: one of a sequence that holds the
@@ -24,7 +24,7 @@ pub fn repeated_interval(ratios: &BlockRatios, nominal_error: f64) -> Interval {
 /// # Errors
 ///
 /// As [`boundaries`].
-pub fn nominal_error(spending: Spending, error: f64, looks: &[Look]) -> Result<f64, SequentialError> {
+pub fn nominal_error(spending: Spending, error: f64, looks: &[InterimLook]) -> Result<f64, SequentialError> {
     Ok(boundaries(spending, error, looks)?.last().map_or(0.0, |boundary| 2.0 * above(*boundary)))
 }
 
@@ -60,7 +60,8 @@ pub fn step_down(error: f64, rejected: &[bool], mut rejects: impl FnMut(usize, f
 mod tests {
     use super::*;
 
-    const LOOKS: [Look; 2] = [Look { spent: 0.5, information: 6.0 }, Look { spent: 1.0, information: 12.0 }];
+    const LOOKS: [InterimLook; 2] =
+        [InterimLook { spent: 0.5, information: 6.0 }, InterimLook { spent: 1.0, information: 12.0 }];
 
     #[test]
     fn a_rejection_leaves_more_for_the_others() {

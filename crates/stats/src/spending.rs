@@ -6,7 +6,7 @@ use crate::normal::{above, density, nodes, quantile_above};
 
 /// A look at the data so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct InterimLook {
     /// The share of the budget that is used up, above 0 and up to 1, whichever budget limits the study: time or blocks. At 1
     /// all error is spent.
     pub spent: f64,
@@ -52,12 +52,12 @@ impl Spending {
 ///
 /// When there are no looks or more than five, they do not follow each other in budget and information, or the error does not
 /// lie between 0 and 1.
-pub fn boundaries(spending: Spending, error: f64, looks: &[Look]) -> Result<Vec<f64>, SequentialError> {
+pub fn boundaries(spending: Spending, error: f64, looks: &[InterimLook]) -> Result<Vec<f64>, SequentialError> {
     check(error, looks)?;
     let mut boundaries = Vec::with_capacity(looks.len());
     // The density of the statistic at the last look, with no boundary crossed so far: (statistic, density * weight).
     let mut continuing = vec![(0.0, 1.0)];
-    let mut before = Look { spent: 0.0, information: 0.0 };
+    let mut before = InterimLook { spent: 0.0, information: 0.0 };
     for (place, &look) in looks.iter().enumerate() {
         let step = Step::new(before.information, look.information);
         let target = spending.cumulative(error, look.spent) - spending.cumulative(error, before.spent);
@@ -71,14 +71,14 @@ pub fn boundaries(spending: Spending, error: f64, looks: &[Look]) -> Result<Vec<
     Ok(boundaries)
 }
 
-fn check(error: f64, looks: &[Look]) -> Result<(), SequentialError> {
+fn check(error: f64, looks: &[InterimLook]) -> Result<(), SequentialError> {
     if !(error > 0.0 && error < 1.0) {
         return Err(SequentialError::ErrorRate { error });
     }
     if looks.is_empty() || looks.len() > MOST_LOOKS {
         return Err(SequentialError::Looks { looks: looks.len() });
     }
-    let mut before = Look { spent: 0.0, information: 0.0 };
+    let mut before = InterimLook { spent: 0.0, information: 0.0 };
     for (place, look) in (1..).zip(looks) {
         let follows = look.spent > before.spent && look.information > before.information;
         if !follows || look.spent > 1.0 || !look.information.is_finite() {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn one_look_at_the_end_is_no_sequence() {
-        let only = [Look { spent: 1.0, information: 12.0 }];
+        let only = [InterimLook { spent: 1.0, information: 12.0 }];
         for spending in [Spending::Late, Spending::Even] {
             assert!((boundaries(spending, 0.05, &only).unwrap()[0] - quantile_above(0.025)).abs() < 1e-6);
         }
@@ -185,7 +185,7 @@ mod tests {
             (0.05, [(0.4, 4.0), (1.0, 20.0)], [2.326_347_874_040_840_8, 2.132_191_499_517_444_5]),
             (0.05 / 78.0, [(0.4, 4.0), (1.0, 20.0)], [3.655_770_917_186_206_5, 3.546_466_948_531_892_7]),
         ] {
-            let looks = looks.map(|(spent, information)| Look { spent, information });
+            let looks = looks.map(|(spent, information)| InterimLook { spent, information });
             let found = boundaries(Spending::Even, error, &looks).unwrap();
             assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-6), "{error}: {found:?}");
         }
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_look_at_nothing_much_stops_nothing() {
-        let looks = [(0.001, 1.0), (1.0, 20.0)].map(|(spent, information)| Look { spent, information });
+        let looks = [(0.001, 1.0), (1.0, 20.0)].map(|(spent, information)| InterimLook { spent, information });
         let found = boundaries(Spending::Late, 0.05, &looks).unwrap();
         assert_eq!(found[0], f64::INFINITY);
         assert!((found[1] - quantile_above(0.025)).abs() < 1e-6);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn looks_out_of_order_are_refused() {
-        let look = |spent, information| Look { spent, information };
+        let look = |spent, information| InterimLook { spent, information };
         for (name, error, looks, expected) in [
             ("none", 0.05, vec![], SequentialError::Looks { looks: 0 }),
             (

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use stampede_stats::{
-    BlockRatios, Confidence, Look, Noise, Spending, UslFit, boundaries, change_penalty, change_points, mann_kendall,
-    minimal_detectable_effect, power, step_down,
+    BlockRatios, Confidence, InterimLook, Noise, Spending, UslFit, boundaries, change_penalty, change_points,
+    mann_kendall, minimal_detectable_effect, power, step_down,
 };
 
 const R: &str = include_str!("fixtures/r.txt");
@@ -26,8 +26,8 @@ fn assert_close(name: &str, got: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-fn looks(fractions: &[f64]) -> Vec<Look> {
-    fractions.iter().map(|&fraction| Look { spent: fraction, information: 40.0 * fraction }).collect()
+fn looks(fractions: &[f64]) -> Vec<InterimLook> {
+    fractions.iter().map(|&fraction| InterimLook { spent: fraction, information: 40.0 * fraction }).collect()
 }
 
 #[test]

@@ -8,7 +8,7 @@
 use std::f64::consts::TAU;
 
 use stampede_stats::{
-    BlockRatios, Confidence, Look, MOST_LOOKS, Spending, SplitMix64, nominal_error, power, repeated_interval,
+    BlockRatios, Confidence, InterimLook, MOST_LOOKS, Spending, SplitMix64, nominal_error, power, repeated_interval,
 };
 
 /// Between the two trials of a pair.
@@ -190,8 +190,8 @@ fn figures_of_the_shortest_designs() {
 fn by_clock(error: f64, blocks: [usize; MOST_LOOKS], from: f64) -> [f64; MOST_LOOKS] {
     let step = (1.0 - from) / (MOST_LOOKS - 1) as f64;
     let spent = |look: usize| (from + step * look as f64).min(1.0);
-    let looks = std::array::from_fn(|look| Look { spent: spent(look), information: blocks[look] as f64 });
-    let looks: [Look; MOST_LOOKS] = looks;
+    let looks = std::array::from_fn(|look| InterimLook { spent: spent(look), information: blocks[look] as f64 });
+    let looks: [InterimLook; MOST_LOOKS] = looks;
     std::array::from_fn(|look| {
         // In standard errors, the half-width of an interval depends on nothing but the number of blocks.
         let ratios = BlockRatios::of_logs((0..blocks[look]).map(|block| block as f64).collect()).unwrap();

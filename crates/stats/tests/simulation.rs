@@ -7,8 +7,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use stampede_stats::{
-    BlockRatios, Confidence, Look, Spending, SplitMix64, SteadyRule, mann_kendall, nominal_error, repeated_interval,
-    steady_state,
+    BlockRatios, Confidence, InterimLook, Spending, SplitMix64, SteadyRule, mann_kendall, nominal_error,
+    repeated_interval, steady_state,
 };
 
 /// Random numbers.
@@ -46,9 +46,9 @@ fn share(repetitions: usize, seed: u64, mut happens: impl FnMut(&mut Nature) -> 
     (0..repetitions).filter(|_| happens(&mut nature)).count() as f64 / repetitions as f64
 }
 
-fn looks(blocks: &[usize]) -> Vec<Look> {
+fn looks(blocks: &[usize]) -> Vec<InterimLook> {
     let all = *blocks.last().unwrap() as f64;
-    blocks.iter().map(|&n| Look { spent: n as f64 / all, information: n as f64 }).collect()
+    blocks.iter().map(|&n| InterimLook { spent: n as f64 / all, information: n as f64 }).collect()
 }
 
 /// For each look, how far a statistic of that many blocks may be from 0: the half-width of a repeated interval in standard

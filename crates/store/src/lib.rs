@@ -9,6 +9,7 @@ mod schema;
 mod step_rows;
 mod store;
 mod study_file;
+mod study_row;
 mod study_rows;
 mod study_tables;
 mod trial_rows;
@@ -16,6 +17,7 @@ mod yard_stick_rows;
 
 pub use schema::VERSION;
 pub use stampede_core::StoredStudy;
-pub use store::{Import, Standing, Store, StoreError, StudyRow};
+pub use store::{Import, Store, StoreError};
 pub use study_file::{LAYOUT as STUDY_FILE_VERSION, StudyFileError, read_study_file};
+pub use study_row::{StudyRow, StudyState};
 pub use study_tables::StageError;

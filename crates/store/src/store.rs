@@ -9,13 +9,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
-use stampede_core::{
-    Case, CaseId, OpenPart, OpenStudy, Revision, Rounds, StoredStudy, Study, StudyId, StudyKind, Trial, WindowsFrom,
-    WorkloadId, YardStickReading,
-};
+use stampede_core::{Case, OpenPart, OpenStudy, StoredStudy, Study, StudyId, Trial, WindowsFrom, YardStickReading};
 use thiserror::Error;
 
 use crate::schema::{self, Kind, VERSION};
+use crate::study_row::{StudyRow, StudyState};
 use crate::{study_file, study_rows, trial_rows, yard_stick_rows};
 
 /// How long to wait for another process that writes. A write takes milliseconds.
@@ -32,40 +30,6 @@ const LATEST: &str = "latest";
 pub struct Store {
     connection: Connection,
     path: PathBuf,
-}
-
-/// A study in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StudyRow {
-    /// Its name.
-    pub id: StudyId,
-    /// What it asks.
-    pub kind: StudyKind,
-    /// What is served.
-    pub workload: WorkloadId,
-    /// When it was started.
-    pub started_at: Timestamp,
-    /// When it was finished; absent while it runs and after it was interrupted.
-    pub finished_at: Option<Timestamp>,
-    /// How many blocks were planned.
-    pub rounds: Rounds,
-    /// What is compared.
-    pub cases: Vec<CaseId>,
-    /// Which states of the application were measured, each once; none where that was not told.
-    pub revisions: Vec<Revision>,
-    /// How many trials are stored.
-    pub trials: u32,
-    /// When it came from another store; absent for what was measured with this one.
-    pub imported_at: Option<Timestamp>,
-}
-
-/// How far a study is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// How many trials are stored.
-    pub trials: u32,
-    /// Whether it came to its end.
-    pub is_finished: bool,
 }
 
 /// What became of a study that was to be imported.
@@ -222,7 +186,7 @@ impl Store {
     /// # Errors
     ///
     /// When the store cannot be read.
-    pub fn standing(&self, study: &StudyId) -> Result<Option<Standing>, StoreError> {
+    pub fn standing(&self, study: &StudyId) -> Result<Option<StudyState>, StoreError> {
         study_rows::standing(&self.connection, study).map_err(|source| StoreError::of(&self.path, source))
     }
 

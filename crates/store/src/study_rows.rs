@@ -9,7 +9,7 @@ use stampede_core::{
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, Word, insert_row, other};
-use crate::store::{Standing, StudyRow};
+use crate::study_row::{StudyRow, StudyState};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::Result<()> {
     let Study {
@@ -243,11 +243,11 @@ pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
 }
 
 /// How far a study is.
-pub(crate) fn standing(connection: &Connection, id: &StudyId) -> rusqlite::Result<Option<Standing>> {
+pub(crate) fn standing(connection: &Connection, id: &StudyId) -> rusqlite::Result<Option<StudyState>> {
     let question = "SELECT finished_at_ns IS NOT NULL AS is_finished,
             (SELECT count(*) FROM trial WHERE study_id = study.study_id) AS trials
          FROM study LEFT JOIN study_end USING (study_id) WHERE study_id = ?1";
-    let standing = |row: &Row<'_>| Ok(Standing { trials: row.get("trials")?, is_finished: row.get("is_finished")? });
+    let standing = |row: &Row<'_>| Ok(StudyState { trials: row.get("trials")?, is_finished: row.get("is_finished")? });
     connection.query_row(question, [id.as_str()], standing).optional()
 }
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use stampede_core::{Censored, Counts, Fut, GeneratorUse, Latencies, LinkUse, Load};
 use stampede_seam::{
-    AnswerFacts, Failure, LittlesLaw, LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadView, Measures,
-    Moment, Progress, RoughLatencies, Slice, StepResult, TurnSpan,
+    AnswerFacts, LittlesLaw, LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadProgress, LoadResult, LoadStatus,
+    Measures, Moment, RequestFailure, RoughLatencies, Slice, StepResult, TurnSpan,
 };
 use tokio::time::Instant;
 
-use crate::fake_vantage::FakeDeployment;
+use crate::fake_deployment::FakeDeployment;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -171,8 +171,11 @@ impl FakeLoad {
             status: BTreeMap::from([(200, ok)]),
             errors: lifetime.errors.iter().copied().collect(),
         };
-        let first_failure =
-            lifetime.errors.first().map(|(class, _)| Failure { class: *class, step: 0, detail: format!("{class:?}") });
+        let first_failure = lifetime.errors.first().map(|(class, _)| RequestFailure {
+            class: *class,
+            step: 0,
+            detail: format!("{class:?}"),
+        });
         let steps = self.order.spec.exchanges.iter().map(|exchange| StepResult {
             name: format!("{} {}", exchange.request.method, exchange.request.path),
             measures: measures.clone(),
@@ -210,10 +213,10 @@ impl LoadHandle for FakeLoad {
         self.window.clone()
     }
 
-    fn look(&mut self) -> LoadView {
+    fn look(&mut self) -> LoadStatus {
         let now = self.now();
-        LoadView {
-            progress: Progress { ok: self.answers_in(self.active(now)), failed: 0 },
+        LoadStatus {
+            progress: LoadProgress { ok: self.answers_in(self.active(now)), failed: 0 },
             latencies: RoughLatencies::new(),
             slices: self.slices(now),
             is_finished: now >= self.drained(),

@@ -12,9 +12,10 @@ use stampede_core::{
 };
 use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
+use crate::fake_deployment::FakeDeployment;
 use crate::fake_lifetime::{FakeLaunch, FakeLifetime};
 use crate::fake_running::FakeRunning;
-use crate::fake_vantage::{FakeDeployment, FakeVantage};
+use crate::fake_vantage::FakeVantage;
 
 /// What becomes of each launch.
 type Script = Box<dyn Fn(&FakeLaunch<'_>) -> FakeLifetime + Send + Sync>;

@@ -10,7 +10,8 @@ use stampede_core::{
 };
 use stampede_seam::{ExitReport, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
 
-use crate::fake_vantage::{FakeDeployment, FakeVantage};
+use crate::fake_deployment::FakeDeployment;
+use crate::fake_vantage::FakeVantage;
 
 /// How many workers it says it has.
 const WORKERS: u32 = 2;

@@ -2,21 +2,18 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{
-    Answer, Counters, Endpoint, Fut, InsideRecord, Memory, MeterSource, PhpProbeSource, PhpReadBack, Sampling,
-};
+use stampede_core::{Answer, Endpoint, Fut, InsideRecord, MeterSource, Sampling};
 use stampede_seam::{
     Call, LoadError, LoadHandle, LoadOrder, Moment, NoAnswer, Reading, SampleTargets, SamplerHandle, SamplingError,
     Vantage,
 };
 use tokio::time::Instant;
 
-use crate::fake_lifetime::FakeLifetime;
+use crate::fake_deployment::FakeDeployment;
 use crate::fake_load::FakeLoad;
 
 /// Sees deployments of a [`FakePlatform`](crate::FakePlatform). Its clock is tokio's: in a runtime whose time is paused it stands
@@ -27,64 +24,6 @@ pub struct FakeVantage {
     deployments: Mutex<HashMap<Endpoint, Arc<FakeDeployment>>>,
     /// Every load that was started.
     loads: Mutex<Vec<LoadOrder>>,
-}
-
-/// A deployment that was launched, and when.
-#[derive(Debug)]
-pub(crate) struct FakeDeployment {
-    pub(crate) lifetime: FakeLifetime,
-    pub(crate) launched: Moment,
-    /// The folder that its counters are said to be read from.
-    pub(crate) group: PathBuf,
-    /// When load was driven.
-    pub(crate) loaded: Mutex<Vec<Range<Moment>>>,
-    /// Where settings of PHP are asked for, where that has an address of its own.
-    pub(crate) probe: Endpoint,
-    /// Who tells the settings of PHP that are in force, and what.
-    pub(crate) php: Option<(PhpProbeSource, PhpReadBack)>,
-}
-
-impl FakeDeployment {
-    /// The moment that is so long after its launch.
-    pub(crate) fn at(&self, after: Duration) -> Moment {
-        self.launched + after
-    }
-
-    pub(crate) fn has_ended(&self, now: Moment) -> bool {
-        self.lifetime.exit.as_ref().is_some_and(|(after, _)| now >= self.at(*after))
-    }
-
-    fn is_ready(&self, now: Moment) -> bool {
-        now >= self.at(self.lifetime.ready) && !self.has_ended(now)
-    }
-
-    fn answer(&self, call: &Call) -> Answer {
-        let is_asked_for_php = match &self.php {
-            Some((PhpProbeSource::Page { path, .. }, _)) => call.endpoint == self.probe && call.request.path == *path,
-            Some((PhpProbeSource::File(_), _)) | None => false,
-        };
-        match &self.php {
-            Some((_, told)) if is_asked_for_php => {
-                let body = serde_json::to_vec(told).unwrap_or_default();
-                Answer { status: 200, headers: Vec::new(), body }
-            }
-            _ => (self.lifetime.answer)(&call.request),
-        }
-    }
-
-    fn counters(&self, now: Moment) -> Counters {
-        let FakeLifetime { cpus, oom_kills, major_faults, .. } = &self.lifetime;
-        let until_now = |happened: &[Duration]| happened.iter().filter(|after| now >= self.at(**after)).count() as u64;
-        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let busy: Duration = loaded.iter().map(|load| now.min(load.end).since(load.start)).sum();
-        Counters {
-            cpu: busy.mul_f64(*cpus),
-            memory: Memory { anonymous: 32 << 20, ..Memory::default() },
-            oom_kills: until_now(oom_kills),
-            major_faults: until_now(major_faults),
-            ..Counters::default()
-        }
-    }
 }
 
 impl FakeVantage {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use stampede_core::{
     AddressId, Body, Bytes, Case, CaseId, CaseRole, Censored, Counts, CpuLayout, Cpus, Deployment, Endpoint, Exchange,
-    Expectation, GeneratorUse, Latencies, Limits, Load, Program, Protocol, Ready, Request, RuntimeId, Stop, StopSignal,
-    Topology, Tuning, Unit, UnitId, Workload, WorkloadId,
+    Expectation, GeneratorUse, GracefulStop, Latencies, Limits, Load, Program, Protocol, Ready, Request, RuntimeId,
+    StopSignal, Topology, Tuning, Unit, UnitId, Workload, WorkloadId,
 };
 use stampede_seam::{
     AnswerFacts, Backend, Check, LittlesLaw, LoadExchange, LoadOrder, LoadResult, LoadSpec, Measures, Pause, Statuses,
@@ -90,7 +90,7 @@ pub fn deployment(name: &str) -> Deployment {
         logs: Vec::new(),
         statuses: Vec::new(),
         ready: Ready::Request,
-        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(1) },
+        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(1) },
     };
     Deployment {
         addresses: Vec::new(),

@@ -9,7 +9,7 @@ use stampede_core::{Answer, Counters, Endpoint, Fut, MeterSource, Sampling, with
 use stampede_load::RunningLoad;
 use stampede_observe::{HoldUps, Meter, Sampler};
 use stampede_seam::{
-    Call, LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadView, Moment, NoAnswer, Reading, SampleTargets,
+    Call, LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadStatus, Moment, NoAnswer, Reading, SampleTargets,
     SamplerHandle, SamplingError, TlsSpec, Trust, Vantage,
 };
 use stampede_wire::Security;
@@ -159,8 +159,8 @@ impl LoadHandle for LoadHere {
         self.window.clone()
     }
 
-    fn look(&mut self) -> LoadView {
-        LoadView {
+    fn look(&mut self) -> LoadStatus {
+        LoadStatus {
             // Before the rest: what is finished then has nothing more to tell.
             is_finished: self.load.is_finished(),
             progress: self.load.progress(),

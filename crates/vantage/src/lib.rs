@@ -6,5 +6,7 @@
 mod here;
 mod inside_watch;
 mod latency_relay;
+mod process_samples;
 
 pub use here::Here;
+pub use process_samples::{ProcessSamples, sample_processes};

@@ -1,6 +1,6 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), read as it comes.
 
-use crate::response::{DecodeError, HEAD_LIMIT};
+use crate::decode_error::{DecodeError, HEAD_LIMIT};
 
 /// Reads one chunked body. Extensions and trailers are skipped.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::fastcgi::FastCgiError;
 use crate::request;
-use crate::response::{DecodeError, Decoder, Head, Progress, Visitor};
+use crate::response::{DecodeError, Decoder, Head, ReadProgress, Visitor};
 use crate::security::Security;
 
 /// The most bytes of a body that are kept; a longer one is an error.
@@ -166,8 +166,8 @@ impl Connection {
             return Ok(Step::Complete);
         }
         match decoder.feed(&buffer[..count], collector)? {
-            Progress::Incomplete => Ok(Step::More),
-            Progress::Complete { .. } => Ok(Step::Complete),
+            ReadProgress::Incomplete => Ok(Step::More),
+            ReadProgress::Complete { .. } => Ok(Step::Complete),
         }
     }
 }

@@ -20,10 +20,12 @@ mod request_head;
 mod session;
 mod settings;
 mod stream;
+mod stream_visitor;
 mod window;
 
 pub use fault::{ErrorCode, Refused, SessionError, StreamFault};
 pub(crate) use field::Fields;
 pub use hpack::HpackError;
 pub use request_head::RequestHead;
-pub use session::{GoAway, Session, StreamVisitor};
+pub use session::Session;
+pub use stream_visitor::{GoAway, StreamVisitor};

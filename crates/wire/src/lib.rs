@@ -6,6 +6,7 @@
 
 mod chunked;
 pub mod client;
+mod decode_error;
 pub mod fastcgi;
 pub mod h2;
 pub mod location;

@@ -21,7 +21,7 @@ const NAME: &str = "stampede";
 pub type Row = Vec<Option<String>>;
 
 /// A connection that has signed in, and asks one question after another.
-pub struct Session {
+pub struct PostgresSession {
     connection: Connection,
     /// What came and was not looked at yet.
     unread: BytesMut,
@@ -31,7 +31,7 @@ pub struct Session {
 
 /// Why a database said nothing.
 #[derive(Debug, Error)]
-pub enum SessionError {
+pub enum PostgresError {
     /// The network, or too little time.
     #[error("speak to the database")]
     Wire(#[from] Cause),
@@ -46,13 +46,13 @@ pub enum SessionError {
     Login,
 }
 
-impl Session {
+impl PostgresSession {
     /// Signs in, in no more than `timeout`.
     ///
     /// # Errors
     ///
     /// How far it got.
-    pub fn open(endpoint: &Endpoint, login: &DatabaseLogin, timeout: Duration) -> Result<Self, SessionError> {
+    pub fn open(endpoint: &Endpoint, login: &DatabaseLogin, timeout: Duration) -> Result<Self, PostgresError> {
         let DatabaseLogin { user, password, database } = login;
         let connection = Connection::open(endpoint, None, timeout)?;
         let mut session = Self { connection, unread: BytesMut::new(), rows: None };
@@ -63,26 +63,26 @@ impl Session {
             match session.hear()? {
                 Message::AuthenticationSasl(body) => {
                     if !body.mechanisms().any(|mechanism| Ok(mechanism == SCRAM_SHA_256))? {
-                        return Err(SessionError::Login);
+                        return Err(PostgresError::Login);
                     }
                     let begun = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
                     session.say(|out| frontend::sasl_initial_response(SCRAM_SHA_256, begun.message(), out))?;
                     scram = Some(begun);
                 }
                 Message::AuthenticationSaslContinue(body) => {
-                    let scram = scram.as_mut().ok_or(SessionError::Login)?;
+                    let scram = scram.as_mut().ok_or(PostgresError::Login)?;
                     scram.update(body.data())?;
                     session.say(|out| frontend::sasl_response(scram.message(), out))?;
                 }
                 Message::AuthenticationSaslFinal(body) => {
-                    scram.as_mut().ok_or(SessionError::Login)?.finish(body.data())?;
+                    scram.as_mut().ok_or(PostgresError::Login)?.finish(body.data())?;
                 }
                 Message::ErrorResponse(body) => return Err(refused(body.fields())),
                 Message::ReadyForQuery(_) => return Ok(session),
                 // It lets in without a password, or tells of its settings.
                 Message::AuthenticationOk | Message::ParameterStatus(_) | Message::BackendKeyData(_) => {}
                 Message::NoticeResponse(_) => {}
-                _ => return Err(SessionError::Login),
+                _ => return Err(PostgresError::Login),
             }
         }
     }
@@ -92,7 +92,7 @@ impl Session {
     /// # Errors
     ///
     /// When it cannot be sent.
-    pub fn ask(&mut self, question: &str, patience: Duration) -> Result<(), SessionError> {
+    pub fn ask(&mut self, question: &str, patience: Duration) -> Result<(), PostgresError> {
         if self.rows.is_none() {
             self.connection.give(patience);
             self.say(|out| frontend::query(question, out))?;
@@ -106,7 +106,7 @@ impl Session {
     /// # Errors
     ///
     /// When no answer will come.
-    pub fn answer(&mut self, patience: Duration) -> Result<Option<Vec<Row>>, SessionError> {
+    pub fn answer(&mut self, patience: Duration) -> Result<Option<Vec<Row>>, PostgresError> {
         self.connection.give(patience);
         loop {
             match self.hear() {
@@ -122,19 +122,19 @@ impl Session {
                 Ok(Message::ErrorResponse(body)) => return Err(refused(body.fields())),
                 Ok(Message::ReadyForQuery(_)) => return Ok(self.rows.take()),
                 Ok(_) => {}
-                Err(SessionError::Wire(Cause::TimedOut(_))) => return Ok(None),
+                Err(PostgresError::Wire(Cause::TimedOut(_))) => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn say(&mut self, write: impl FnOnce(&mut BytesMut) -> std::io::Result<()>) -> Result<(), SessionError> {
+    fn say(&mut self, write: impl FnOnce(&mut BytesMut) -> std::io::Result<()>) -> Result<(), PostgresError> {
         let mut out = BytesMut::new();
         write(&mut out)?;
         Ok(self.connection.write_all(&out)?)
     }
 
-    fn hear(&mut self) -> Result<Message, SessionError> {
+    fn hear(&mut self) -> Result<Message, PostgresError> {
         let mut buffer = [0; 16 << 10];
         loop {
             if let Some(message) = Message::parse(&mut self.unread)? {
@@ -149,9 +149,9 @@ impl Session {
 }
 
 /// SQLSTATE and message of an error (<https://www.postgresql.org/docs/current/protocol-error-fields.html>).
-fn refused(fields: postgres_protocol::message::backend::ErrorFields<'_>) -> SessionError {
+fn refused(fields: postgres_protocol::message::backend::ErrorFields<'_>) -> PostgresError {
     let told = fields.filter(|field| Ok(matches!(field.type_(), b'C' | b'M')));
     let words: Vec<String> =
         told.map(|field| Ok(String::from_utf8_lossy(field.value_bytes()).into_owned())).collect().unwrap_or_default();
-    SessionError::Refused(words.join(" "))
+    PostgresError::Refused(words.join(" "))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use stampede_core::{Endpoint, Request, StatusSource, StatusTransport};
 
 use crate::client::{BODY_LIMIT, Cause, Collector, Connection, SendError};
-use crate::response::{Decoder, Progress};
+use crate::response::{Decoder, ReadProgress};
 use crate::{fastcgi, request};
 
 /// A question that was sent on a connection of its own.
@@ -81,7 +81,7 @@ impl Reader {
                     decoder.finish()?;
                     true
                 } else {
-                    matches!(decoder.feed(bytes, collector)?, Progress::Complete { .. })
+                    matches!(decoder.feed(bytes, collector)?, ReadProgress::Complete { .. })
                 };
                 match collector.0.take() {
                     Some(answer) if answer.status != 200 => return Err(Cause::Refused(answer.status)),

@@ -7,19 +7,14 @@
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
-use thiserror::Error;
 
 use crate::chunked::Chunked;
+use crate::decode_error::parse_length;
+pub use crate::decode_error::{DecodeError, HEAD_LIMIT, HEADER_LIMIT};
 use crate::h2::Fields;
-
-/// The most bytes that a status line with its headers may have; also the bound for a chunk's size line and for trailers.
-pub const HEAD_LIMIT: usize = 64 << 10;
 
 /// Room for a head that comes in pieces: at first, which is enough for most, and what is added at a time.
 const HEAD_STEP: usize = 512;
-
-/// The most headers that an answer may have.
-pub const HEADER_LIMIT: usize = 128;
 
 /// Takes what a [`Decoder`] reads.
 pub trait Visitor {
@@ -65,7 +60,7 @@ impl<'a> Head<'a> {
 
 /// How far an answer has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum ReadProgress {
     /// More bytes must come, or the connection's end.
     Incomplete,
     /// The answer is complete.
@@ -156,14 +151,14 @@ impl Decoder {
     /// # Errors
     ///
     /// When the bytes are not an answer. How the bytes are cut has no influence on the result.
-    pub fn feed(&mut self, bytes: &[u8], visitor: &mut impl Visitor) -> Result<Progress, DecodeError> {
+    pub fn feed(&mut self, bytes: &[u8], visitor: &mut impl Visitor) -> Result<ReadProgress, DecodeError> {
         let mut rest = bytes;
         loop {
             if matches!(self.state, State::Complete) {
-                return Ok(Progress::Complete { consumed: bytes.len() - rest.len() });
+                return Ok(ReadProgress::Complete { consumed: bytes.len() - rest.len() });
             }
             if rest.is_empty() {
-                return Ok(Progress::Incomplete);
+                return Ok(ReadProgress::Incomplete);
             }
             let used = match &mut self.state {
                 State::Head => match self.feed_head(rest, visitor) {
@@ -373,62 +368,6 @@ impl Framing {
 /// The items of a list such as `a, b`.
 fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
-}
-
-/// The number that is written in digits and nothing else.
-pub(crate) fn parse_length(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |length, digit| {
-        let digit = digit.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        length.checked_mul(10)?.checked_add(digit.into())
-    })
-}
-
-/// Why bytes are not an answer.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum DecodeError {
-    /// The status line is not one of HTTP/1.0 or 1.1.
-    #[error("read the answer: its first line is not a status line of HTTP/1.0 or HTTP/1.1")]
-    StatusLine,
-    /// A header is malformed.
-    #[error("read the answer: a header is malformed")]
-    Header,
-    /// The head does not end within [`HEAD_LIMIT`].
-    #[error("read the answer: its head is longer than {HEAD_LIMIT} bytes")]
-    HeadTooLong,
-    /// There are more headers than [`HEADER_LIMIT`].
-    #[error("read the answer: it has more than {HEADER_LIMIT} headers")]
-    TooManyHeaders,
-    /// The status is below 100.
-    #[error("read the answer: its status is below 100")]
-    Status,
-    /// The body's length is not a number, or is stated twice and differently.
-    #[error("read the answer: its Content-Length is not one whole number")]
-    ContentLength,
-    /// The body has a transfer coding that was not asked for.
-    #[error("read the answer: its Transfer-Encoding is not chunked")]
-    TransferCoding,
-    /// A chunk is malformed.
-    #[error("read the answer: a chunk of its body is malformed")]
-    Chunk,
-    /// The connection was closed before the answer's end.
-    #[error("read the answer: the connection was closed before its end")]
-    Truncated,
-}
-
-impl From<httparse::Error> for DecodeError {
-    fn from(error: httparse::Error) -> Self {
-        match error {
-            httparse::Error::HeaderName | httparse::Error::HeaderValue => Self::Header,
-            httparse::Error::TooManyHeaders => Self::TooManyHeaders,
-            _ => Self::StatusLine,
-        }
-    }
 }
 
 #[cfg(test)]

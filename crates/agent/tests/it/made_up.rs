@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use stampede_core::{Answer, Counters, Endpoint, MeterSource, Sampling, Terms};
 use stampede_seam::{
-    LoadError, LoadOutcome, Moment, NoAnswer, Platform as _, Progress, Running, SampleTargets, Vantage,
+    LoadError, LoadOutcome, LoadProgress, Moment, NoAnswer, Platform as _, Running, SampleTargets, Vantage,
 };
 use stampede_testkit::{FakeLifetime, FakePlatform, samples};
 
@@ -23,7 +23,7 @@ struct Seen {
     silence: Result<Answer, NoAnswer>,
     window: Range<Moment>,
     outcome: Result<LoadOutcome, LoadError>,
-    told: Progress,
+    told: LoadProgress,
     /// Seconds that were told while the load ran.
     seconds: Vec<u64>,
     sampling: Sampling,

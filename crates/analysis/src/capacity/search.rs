@@ -113,12 +113,12 @@ pub(crate) enum Next {
         long: bool,
     },
     /// Nothing more.
-    Done(Found),
+    Done(CapacityFound),
 }
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum CapacityFound {
     /// The highest rate that meets the objective.
     Rate {
         /// Requests a second.
@@ -165,7 +165,9 @@ pub(crate) fn next(saturation: f64, allowed: &[Option<f64>], probes: &[Probe], l
     let done = || {
         Next::Done(match (conclude(probes, bounds, crossing), disturbed) {
             // Below, where the server may meet it, the generator was disturbed each time.
-            (Found::Nothing { least, .. }, Some(limit)) if limit < least => Found::BeyondGenerator { met: None, limit },
+            (CapacityFound::Nothing { least, .. }, Some(limit)) if limit < least => {
+                CapacityFound::BeyondGenerator { met: None, limit }
+            }
             (found, _) => found,
         })
     };
@@ -252,17 +254,20 @@ fn crossing(saturation: f64, allowed: &[Option<f64>], probes: &[Probe]) -> Optio
     roots.min_by(|(a, _), (b, _)| a.rate.total_cmp(&b.rate))
 }
 
-fn conclude(probes: &[Probe], bounds: Bounds, crossing: Option<(Root, usize)>) -> Found {
+fn conclude(probes: &[Probe], bounds: Bounds, crossing: Option<(Root, usize)>) -> CapacityFound {
     let by_rate = |a: &&Probe, b: &&Probe| a.rate.total_cmp(&b.rate);
     let limit = probes.iter().filter(|probe| probe.breaks()).min_by(by_rate);
     if let Some(limit) = limit.filter(|limit| limit.end == ProbeEnd::Generator) {
-        return Found::BeyondGenerator { met: bounds.low, limit: limit.rate };
+        return CapacityFound::BeyondGenerator { met: bounds.low, limit: limit.rate };
     }
     // A rate that was met once and broken below is not known well, but where the line leads says more than "none".
     let met = probes.iter().any(Probe::meets);
     let Some(low) = bounds.low.or(crossing.filter(|_| met).map(|(root, _)| root.rate)) else {
         let least = probes.iter().min_by(by_rate);
-        return Found::Nothing { least: least.map_or(0.0, |probe| probe.rate), breaks: least.and_then(Probe::worst) };
+        return CapacityFound::Nothing {
+            least: least.map_or(0.0, |probe| probe.rate),
+            breaks: least.and_then(Probe::worst),
+        };
     };
     let confirmed = probes.iter().any(Probe::confirms);
     match crossing {
@@ -273,11 +278,11 @@ fn conclude(probes: &[Probe], bounds: Bounds, crossing: Option<(Root, usize)>) -
             // Where no request was beyond a term, the line leads to the capacity itself.
             let breaks = Some(place)
                 .filter(|_| probes.iter().any(|probe| probe.terms.get(place).is_some_and(|term| term.beyond > 0.0)));
-            Found::Rate { rate: root.rate, low, high, confirmed, breaks }
+            CapacityFound::Rate { rate: root.rate, low, high, confirmed, breaks }
         }
         None => {
             let breaks = limit.and_then(Probe::worst);
-            Found::Rate { rate: low, low, high: bounds.high.unwrap_or(f64::INFINITY), confirmed, breaks }
+            CapacityFound::Rate { rate: low, low, high: bounds.high.unwrap_or(f64::INFINITY), confirmed, breaks }
         }
     }
 }
@@ -302,7 +307,7 @@ mod tests {
     }
 
     /// Runs a search on a server that answers by itself.
-    fn search(answer: impl Fn(f64, bool) -> Probe) -> (Vec<Probe>, Found) {
+    fn search(answer: impl Fn(f64, bool) -> Probe) -> (Vec<Probe>, CapacityFound) {
         let mut probes = Vec::new();
         loop {
             match next(1_000.0, &[Some(0.01)], &probes, MOST_PROBES) {
@@ -321,7 +326,7 @@ mod tests {
     #[test]
     fn a_rate_is_found_confirmed_and_the_term_told() {
         let (probes, found) = search(|rate, _| probe(rate, smooth(rate).min(1_000.0).floor()));
-        let Found::Rate { rate, low, high, confirmed, breaks } = found else { panic!("{found:?}") };
+        let CapacityFound::Rate { rate, low, high, confirmed, breaks } = found else { panic!("{found:?}") };
         assert!((rate / 600.0 - 1.0).abs() < 0.03 && low < 600.0 && high > 600.0, "{rate} {low} {high}");
         assert!(confirmed && breaks == Some(0) && probes.last().unwrap().long, "{probes:?}");
     }
@@ -330,17 +335,17 @@ mod tests {
     fn what_nothing_everything_or_the_generator_meets_is_told() {
         let (probes, found) = search(|rate, _| probe(rate, 500.0));
         assert_eq!(probes.len(), MOST_DOWN);
-        assert!(matches!(found, Found::Nothing { least, breaks: Some(0) } if least < 500.0), "{found:?}");
+        assert!(matches!(found, CapacityFound::Nothing { least, breaks: Some(0) } if least < 500.0), "{found:?}");
 
         let (_, found) = search(|rate, _| probe(rate, 0.0));
-        assert!(matches!(found, Found::Rate { high, breaks: None, .. } if high.is_infinite()), "{found:?}");
+        assert!(matches!(found, CapacityFound::Rate { high, breaks: None, .. } if high.is_infinite()), "{found:?}");
 
         let late = |rate: f64| if rate > 500.0 { ended(rate, ProbeEnd::Generator) } else { probe(rate, 0.0) };
         let (_, found) = search(|rate, _| late(rate));
-        assert!(matches!(found, Found::BeyondGenerator { limit, .. } if limit > 500.0), "{found:?}");
+        assert!(matches!(found, CapacityFound::BeyondGenerator { limit, .. } if limit > 500.0), "{found:?}");
 
         let (_, found) = search(|rate, _| ended(rate, ProbeEnd::Failed));
-        assert!(matches!(found, Found::Nothing { breaks: None, .. }), "{found:?}");
+        assert!(matches!(found, CapacityFound::Nothing { breaks: None, .. }), "{found:?}");
     }
 
     #[test]
@@ -354,14 +359,17 @@ mod tests {
         };
         let (probes, found) = search(dies);
         let rates: Vec<f64> = probes.iter().map(|probe| probe.rate).collect();
-        let Found::Rate { rate, high, confirmed, .. } = found else { panic!("{found:?}") };
+        let CapacityFound::Rate { rate, high, confirmed, .. } = found else { panic!("{found:?}") };
         assert!(rate > 500.0 && rate <= 600.0 && high > 600.0 && high < 700.0 && confirmed, "{rates:?} {found:?}");
         let deaths: Vec<f64> = rates.iter().copied().filter(|rate| *rate > 600.0).collect();
         assert!(deaths.is_sorted_by(|a, b| a > b), "{rates:?}");
 
         let late = |rate: f64| if rate > 720.0 { ended(rate, ProbeEnd::Generator) } else { probe(rate, 0.0) };
         let (probes, found) = search(|rate, _| late(rate));
-        assert!(matches!(found, Found::BeyondGenerator { met: Some(met), .. } if met > 600.0), "{probes:?} {found:?}");
+        assert!(
+            matches!(found, CapacityFound::BeyondGenerator { met: Some(met), .. } if met > 600.0),
+            "{probes:?} {found:?}"
+        );
     }
 
     #[test]
@@ -385,14 +393,14 @@ mod tests {
         assert!((250.0..850.0).contains(&rate), "{rate}");
         // Disturbed each time, it says nothing of the server there.
         let done = next(1_000.0, &[Some(0.01)], &probes, 0);
-        assert!(matches!(done, Next::Done(Found::BeyondGenerator { met: None, limit: 300.0 })), "{done:?}");
+        assert!(matches!(done, Next::Done(CapacityFound::BeyondGenerator { met: None, limit: 300.0 })), "{done:?}");
     }
 
     #[test]
     fn a_rate_that_is_met_once_and_not_again_is_told_with_its_doubt() {
         let probes = [probe(850.0, 300.0), probe(600.0, 5.0), Probe { long: true, ..probe(597.0, 25.0) }];
         let Next::Done(found) = next(1_000.0, &[Some(0.01)], &probes, 0) else { panic!("{probes:?}") };
-        let Found::Rate { rate, low, high, confirmed: false, .. } = found else { panic!("{found:?}") };
+        let CapacityFound::Rate { rate, low, high, confirmed: false, .. } = found else { panic!("{found:?}") };
         assert!(low < rate && rate < 600.0 && high > rate, "{rate} {low} {high}");
         let next = next(1_000.0, &[Some(0.01)], &probes, 2);
         assert!(matches!(next, Next::Probe { rate, .. } if rate < 597.0), "{next:?}");
@@ -402,6 +410,8 @@ mod tests {
     fn without_time_it_says_what_is_known() {
         let known = [probe(500.0, 2.0), probe(700.0, 60.0)];
         let done = next(1_000.0, &[Some(0.01)], &known, 0);
-        assert!(matches!(done, Next::Done(Found::Rate { rate, confirmed: false, .. }) if rate > 500.0 && rate < 700.0));
+        assert!(
+            matches!(done, Next::Done(CapacityFound::Rate { rate, confirmed: false, .. }) if rate > 500.0 && rate < 700.0)
+        );
     }
 }

@@ -6,7 +6,7 @@ use stampede_core::{Case, CaseId, Estimate, Rounds, Study, Trial};
 use stampede_stats::{Confidence, Decision, Interval, difference_interval, mean, step_down};
 use thiserror::Error;
 
-use super::change_outcome::{Outcome, outcome, turned};
+use super::change_outcome::{ChangeOutcome, outcome, turned};
 use super::margins::{MIN_BLOCKS, margins, noise};
 use super::multiple_comparisons::{ERROR, Family, Pair};
 use super::stopping_rule::follow;
@@ -46,7 +46,7 @@ pub struct Change {
     /// Whether the time was over before more could be measured than this is from.
     pub is_cut_short: bool,
     /// What is said.
-    pub outcome: Outcome,
+    pub outcome: ChangeOutcome,
 }
 
 /// A side of which trials do not count. What the others say is no answer to whether the change may pass: a head that fails in most
@@ -98,7 +98,9 @@ impl Change {
         let Some((low, high)) = self.ratio.low.zip(self.ratio.high) else { return false };
         let interval = Interval { value: self.ratio.value.ln(), low: low.ln(), high: high.ln() };
         let with = |floor| outcome(self.better, &interval, self.threshold, floor);
-        self.outcome == Outcome::Undecided && with(0.0) != Outcome::Undecided && with(self.floor) == Outcome::Undecided
+        self.outcome == ChangeOutcome::Undecided
+            && with(0.0) != ChangeOutcome::Undecided
+            && with(self.floor) == ChangeOutcome::Undecided
     }
 }
 
@@ -131,12 +133,12 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
     let value = -mean(&pair.logs()).unwrap_or_default();
     let floor = noise(study, metric);
     let outcome = match (pair.decision, &interval) {
-        (Decision::Equivalent, _) => Outcome::Passed,
+        (Decision::Equivalent, _) => ChangeOutcome::Passed,
         (_, Some(interval)) => outcome(metric.better, interval, study.precision, floor),
-        (_, None) => Outcome::Undecided,
+        (_, None) => ChangeOutcome::Undecided,
     };
     let cpu_time = match outcome {
-        Outcome::Undecided if metric.key != CPU_TIME => cpu_time(study, &records, &family.looks),
+        ChangeOutcome::Undecided if metric.key != CPU_TIME => cpu_time(study, &records, &family.looks),
         _ => None,
     };
     Ok(Change {
@@ -169,7 +171,7 @@ fn cpu_time(study: &Study, records: &[Record<'_>], looks: &[(u32, f64)]) -> Opti
     }
     let pair = family.pairs.first()?;
     let interval = turned(pair.interval()?);
-    let is_worse = outcome(metric.better, &interval, study.precision, noise(study, metric)) == Outcome::Failed;
+    let is_worse = outcome(metric.better, &interval, study.precision, noise(study, metric)) == ChangeOutcome::Failed;
     is_worse.then(|| ratio(interval.value, Some(interval), pair.blocks()))
 }
 
@@ -207,14 +209,14 @@ pub fn between_studies(
         difference_interval(after, before, Confidence::with_error(error)?).ok()
     };
     let floor = noise(base.0, metric).max(noise(head.0, metric));
-    let mut outcomes = vec![Outcome::Undecided; compared.len()];
+    let mut outcomes = vec![ChangeOutcome::Undecided; compared.len()];
     let mut decided_by = vec![None; compared.len()];
     step_down(ERROR, &vec![false; compared.len()], |place, error| {
         decided_by[place] = interval(place, error);
         if let Some(interval) = &decided_by[place] {
             outcomes[place] = outcome(metric.better, interval, threshold, floor);
         }
-        outcomes[place] == Outcome::Failed
+        outcomes[place] == ChangeOutcome::Failed
     });
     let change = |(place, (case, (base, before), (head, after)))| {
         let logs = [&after, &before].map(|logs: &Vec<f64>| mean(logs).unwrap_or_default());
@@ -386,7 +388,7 @@ mod tests {
                 })
                 .collect();
             let change = of_gate(&study, &trials).unwrap();
-            assert_eq!(change.outcome, Outcome::Undecided, "{name}: {change:?}");
+            assert_eq!(change.outcome, ChangeOutcome::Undecided, "{name}: {change:?}");
             assert_eq!(change.cpu_time.is_some(), told, "{name}: {change:?}");
             assert!(change.scatter.is_some_and(|share| share > 0.2), "{name}: {change:?}");
         }
@@ -399,7 +401,7 @@ mod tests {
         let study = Study { rounds, time_over_at: Some(study.started_at), ..study };
         let trials = [samples::measured("base", 1, 1000.0), samples::measured("head", 1, 500.0)];
         let change = of_gate(&study, &trials).unwrap();
-        assert_eq!((change.outcome, change.is_cut_short, change.ratio.low), (Outcome::Undecided, true, None));
+        assert_eq!((change.outcome, change.is_cut_short, change.ratio.low), (ChangeOutcome::Undecided, true, None));
         assert!(matches!(of_gate(&study, &trials[..1]), Err(ChangeError::NotMeasured { .. })));
     }
 
@@ -414,16 +416,16 @@ mod tests {
             head
         };
         for (name, key, head, expected) in [
-            ("the same", None, wobbled(1.0), Outcome::Passed),
-            ("2 % slower", None, wobbled(0.98), Outcome::Passed),
-            ("10 % slower", None, wobbled(0.90), Outcome::Failed),
-            ("twice as fast", None, wobbled(2.0), Outcome::Passed),
-            ("close to the threshold", None, wobbled(0.953), Outcome::Undecided),
-            ("noise", None, noisy, Outcome::Undecided),
-            ("no variance", None, by(1.0), Outcome::Undecided),
+            ("the same", None, wobbled(1.0), ChangeOutcome::Passed),
+            ("2 % slower", None, wobbled(0.98), ChangeOutcome::Passed),
+            ("10 % slower", None, wobbled(0.90), ChangeOutcome::Failed),
+            ("twice as fast", None, wobbled(2.0), ChangeOutcome::Passed),
+            ("close to the threshold", None, wobbled(0.953), ChangeOutcome::Undecided),
+            ("noise", None, noisy, ChangeOutcome::Undecided),
+            ("no variance", None, by(1.0), ChangeOutcome::Undecided),
             // CPU time of a request shrinks as throughput grows: the samples use 0.4 of a core whatever they answer.
-            ("CPU time, 10 % more", Some("cpu_us_per_request"), wobbled(0.90), Outcome::Failed),
-            ("CPU time, less", Some("cpu_us_per_request"), wobbled(1.2), Outcome::Passed),
+            ("CPU time, 10 % more", Some("cpu_us_per_request"), wobbled(0.90), ChangeOutcome::Failed),
+            ("CPU time, less", Some("cpu_us_per_request"), wobbled(1.2), ChangeOutcome::Passed),
         ] {
             let change = gate(key, &base, &head).unwrap();
             assert_eq!(change.outcome, expected, "{name}: {change:?}");
@@ -437,13 +439,13 @@ mod tests {
     fn what_the_noise_floor_may_have_made_fails_no_change() {
         let base = [1000.0, 1010.0, 990.0, 1005.0];
         for (name, floor, worse, expected, is_within_floor) in [
-            ("beyond both", 0.08, 0.12, Outcome::Failed, false),
-            ("between threshold and floor", 0.08, 0.065, Outcome::Undecided, true),
-            ("across the threshold", 0.08, 0.05, Outcome::Undecided, false),
-            ("under both: the floor may hide what is over", 0.08, 0.01, Outcome::Undecided, true),
-            ("better by more than the floor hides", 0.08, -0.2, Outcome::Passed, false),
-            ("under the threshold, above the floor", 0.03, 0.01, Outcome::Passed, false),
-            ("a floor below the threshold", 0.03, 0.065, Outcome::Failed, false),
+            ("beyond both", 0.08, 0.12, ChangeOutcome::Failed, false),
+            ("between threshold and floor", 0.08, 0.065, ChangeOutcome::Undecided, true),
+            ("across the threshold", 0.08, 0.05, ChangeOutcome::Undecided, false),
+            ("under both: the floor may hide what is over", 0.08, 0.01, ChangeOutcome::Undecided, true),
+            ("better by more than the floor hides", 0.08, -0.2, ChangeOutcome::Passed, false),
+            ("under the threshold, above the floor", 0.03, 0.01, ChangeOutcome::Passed, false),
+            ("a floor below the threshold", 0.03, 0.065, ChangeOutcome::Failed, false),
         ] {
             let factors = [1.002, 0.998, 1.0, 1.001];
             let head: Vec<f64> =
@@ -518,7 +520,7 @@ mod tests {
         let (before, after) = (trials(1000.0, 1000.0), trials(800.0, 1010.0));
         let changes = between_studies(None, (&study, &before), (&study, &after), 0.05).unwrap();
         let outcomes: Vec<_> = changes.iter().map(|change| (change.case.as_str(), change.outcome)).collect();
-        assert_eq!(outcomes, [("a", Outcome::Failed), ("b", Outcome::Passed)]);
+        assert_eq!(outcomes, [("a", ChangeOutcome::Failed), ("b", ChangeOutcome::Passed)]);
         assert!((changes[0].ratio.value - 0.8).abs() < 1e-3 && !changes[0].paired, "{changes:?}");
         // The first of two cases is decided by half of the error, and the other, once that is, by all of it.
         let alone = |case: &str, after: &[Trial]| {

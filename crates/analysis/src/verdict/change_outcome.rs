@@ -9,7 +9,7 @@ use crate::metric::{Better, primary_of};
 
 /// What is said of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ChangeOutcome {
     /// It is shown to be no worse than the threshold.
     Passed,
     /// It is shown to be worse than the threshold.
@@ -20,21 +20,21 @@ pub enum Outcome {
 
 /// From the interval of the logarithm of after over before. What is no worse than the noise floor does not fail; where the floor
 /// is as large as the limit, what passes must stay below it with all of the floor against it.
-pub(super) fn outcome(better: Better, interval: &Interval, threshold: f64, floor: f64) -> Outcome {
+pub(super) fn outcome(better: Better, interval: &Interval, threshold: f64, floor: f64) -> ChangeOutcome {
     let (limit, floor) = (threshold.ln_1p(), floor.ln_1p());
     let hidden = if floor < limit { 0.0 } else { floor };
     // By how much it is worse: from at least to at most.
     let (least, most) = match better {
         Better::Higher => (-interval.high, -interval.low),
         Better::Lower => (interval.low, interval.high),
-        Better::Neither => return Outcome::Undecided,
+        Better::Neither => return ChangeOutcome::Undecided,
     };
     if least > limit.max(floor) {
-        Outcome::Failed
+        ChangeOutcome::Failed
     } else if most + hidden < limit {
-        Outcome::Passed
+        ChangeOutcome::Passed
     } else {
-        Outcome::Undecided
+        ChangeOutcome::Undecided
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) fn outcome(better: Better, interval: &Interval, threshold: f64, floor
 pub(crate) fn passes(study: &Study, pair: &Pair<'_>, block: u32) -> bool {
     let metric = primary_of(study);
     pair.interval_until(block).is_some_and(|interval| {
-        outcome(metric.better, &turned(interval), study.precision, noise(study, metric)) == Outcome::Passed
+        outcome(metric.better, &turned(interval), study.precision, noise(study, metric)) == ChangeOutcome::Passed
     })
 }
 

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use stampede_core::{ErrorModel, StudyKind, Trial};
 use stampede_stats::{
-    BlockRatios, Confidence, Decision, Interval, IntervalError, Look, MANY_BLOCKS, Margins, PairSpread, Spending,
-    blocks_to_decide, decide, nominal_error, pair_spread, repeated_interval, step_down,
+    BlockRatios, Confidence, Decision, InterimLook, Interval, IntervalError, MANY_BLOCKS, Margins, PairSpread,
+    Spending, blocks_to_decide, decide, nominal_error, pair_spread, repeated_interval, step_down,
 };
 
-use crate::metric::{Metric, Unit};
+use crate::metric::{Metric, MetricUnit};
 use crate::record::Record;
 
 /// The probability that any pair of a study is given a direction that it does not have.
@@ -36,11 +36,11 @@ pub(crate) struct Family<'a> {
 
 /// Nominal errors that were computed before: they take a while, and most pairs of a study have the same looks.
 #[derive(Default)]
-struct NominalErrors(Vec<(Spending, f64, Vec<Look>, Option<f64>)>);
+struct NominalErrors(Vec<(Spending, f64, Vec<InterimLook>, Option<f64>)>);
 
 impl NominalErrors {
-    fn of(&mut self, spending: Spending, error: f64, looks: &[Look]) -> Option<f64> {
-        let is_known = |(how, known, of, _): &&(Spending, f64, Vec<Look>, Option<f64>)| {
+    fn of(&mut self, spending: Spending, error: f64, looks: &[InterimLook]) -> Option<f64> {
+        let is_known = |(how, known, of, _): &&(Spending, f64, Vec<InterimLook>, Option<f64>)| {
             *how == spending && *known == error && of == looks
         };
         if let Some((.., nominal)) = self.0.iter().find(is_known) {
@@ -75,7 +75,7 @@ pub(crate) struct Pair<'a> {
     least_error: f64,
     spending: Spending,
     /// The looks at this pair; empty where all is looked at once, at the end.
-    looks: Vec<Look>,
+    looks: Vec<InterimLook>,
     /// The block of the last of them.
     looked_at: u32,
     /// What was found, at the last look or the one that decided.
@@ -155,7 +155,7 @@ impl<'a> Family<'a> {
             let before = pair.looks.last().map_or(0.0, |look| look.information);
             // Without new blocks there is nothing to look at, as after trials that failed.
             if pair.decision == Decision::Undecided && information > before {
-                pair.looks.push(Look { spent, information });
+                pair.looks.push(InterimLook { spent, information });
                 pair.looked_at = block;
                 open.push(place);
             }
@@ -234,7 +234,7 @@ impl<'a> Pair<'a> {
             Some((of_a.block, value(metric, of_a)?, value(metric, of_b)?))
         });
         let values = values.collect();
-        let is_count = metric.unit == Unit::Count;
+        let is_count = metric.unit == MetricUnit::Count;
         let least_error = match a.study.errors {
             ErrorModel::OwnPair => 0.0,
             ErrorModel::AllCases => half_step(metric, a).max(half_step(metric, b)),

@@ -321,7 +321,7 @@ mod tests {
             Some(noise(&mut random, 0.02) * if case == "head" { 1.045 } else { 1.0 })
         });
         let change = crate::verdict::of_gate(&study, &trials).unwrap();
-        assert_eq!(change.outcome, crate::verdict::Outcome::Passed, "{change:?}");
+        assert_eq!(change.outcome, crate::verdict::ChangeOutcome::Passed, "{change:?}");
         assert!(trials.len() <= 20, "{} trials of {change:?}", trials.len());
         assert!(change.ratio.high > Some(1.05), "not by being equivalent: {change:?}");
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use stampede_stats::{
-    BlockRatios, Confidence, Look, PairSpread, Spending, SplitMix64, nominal_error, repeated_interval,
+    BlockRatios, Confidence, InterimLook, PairSpread, Spending, SplitMix64, nominal_error, repeated_interval,
 };
 
 use super::Nature;
@@ -255,10 +255,10 @@ type Nominal = HashMap<(bool, usize, u64), f64>;
 /// Looks at blocks as they come, until there is a verdict or no more look.
 fn followed(design: Design, blocks: &[[Vec<f64>; 2]], nominal: &mut Nominal) -> Option<End> {
     let looks = if design == Design::One { LOOKS_OF_ONE } else { LOOKS_OF_TWO };
-    let mut seen: Vec<Look> = Vec::new();
+    let mut seen: Vec<InterimLook> = Vec::new();
     let mut last = None;
     for (count, spent) in looks {
-        seen.push(Look { spent, information: count as f64 });
+        seen.push(InterimLook { spent, information: count as f64 });
         let ratios = design.ratios(&blocks[..count])?;
         let mut at = |error: f64| {
             let key = (design == Design::One, seen.len(), error.to_bits());

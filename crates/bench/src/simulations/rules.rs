@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use stampede_stats::{
-    BlockRatios, Look, PairSpread, Spending, SplitMix64, nominal_error, pair_spread, repeated_interval, step_down,
-    t_quantile_above,
+    BlockRatios, InterimLook, PairSpread, Spending, SplitMix64, nominal_error, pair_spread, repeated_interval,
+    step_down, t_quantile_above,
 };
 use statrs::function::gamma::digamma;
 
@@ -230,12 +230,12 @@ type Known = HashMap<(bool, usize, u64), f64>;
 fn followed(spending: Spending, table: &Table, known_errors: &mut Known) -> Option<End> {
     let pairs = pairs(table.len());
     let (mut found, mut equal) = (vec![false; pairs.len()], vec![false; pairs.len()]);
-    let mut looked: Vec<Look> = Vec::new();
+    let mut looked: Vec<InterimLook> = Vec::new();
     let (mut open, mut end, mut before) = (vec![true; table.len()], End::default(), 0);
     for (blocks, spent) in LOOKS {
         end.trials += open.iter().filter(|open| **open).count() * (blocks - before);
         before = blocks;
-        looked.push(Look { spent, information: blocks as f64 });
+        looked.push(InterimLook { spent, information: blocks as f64 });
         let known = |case: usize| &table[case][..blocks];
         let ratios: Option<Vec<BlockRatios>> = pairs
             .iter()

@@ -6,13 +6,17 @@ use stampede_core::CaseId;
 use stampede_plan::{PlannedTable, ReproducePlan};
 use stampede_store::{Store, StoredStudy};
 
-use super::Table;
+use super::ExperimentTable;
 use crate::exit::Failure;
-use crate::record::Record;
+use crate::record::StudyRecord;
 
 /// Each study, by its name, as the next table whose rows are its cases; tables without one are not shown.
-pub(super) fn tables<'a>(plan: &'a ReproducePlan, names: &str, store: &Path) -> Result<Vec<Table<'a>>, Failure> {
-    let mut tables: Vec<Table<'a>> = Vec::new();
+pub(super) fn tables<'a>(
+    plan: &'a ReproducePlan,
+    names: &str,
+    store: &Path,
+) -> Result<Vec<ExperimentTable<'a>>, Failure> {
+    let mut tables: Vec<ExperimentTable<'a>> = Vec::new();
     for name in names.split(',').map(str::trim) {
         let opened = Store::open_existing(store).map_err(Failure::missing)?;
         let stored = opened.load(name).map_err(Failure::unknown_or_missing)?;
@@ -31,11 +35,11 @@ pub(super) fn tables<'a>(plan: &'a ReproducePlan, names: &str, store: &Path) -> 
             planned.rows.iter().map(|row| &row.case).filter(|row| study.cases.iter().all(|case| case.id != **row));
         let left_out: Vec<(CaseId, String)> = missing.map(|row| (row.clone(), "it was not run".to_owned())).collect();
         let finished_at = *finished_at;
-        tables.push(Table {
+        tables.push(ExperimentTable {
             planned,
             prepared: Vec::new(),
             left_out,
-            record: Some(Record::stored(opened, stored)),
+            record: Some(StudyRecord::stored(opened, stored)),
             finished_at,
         });
     }

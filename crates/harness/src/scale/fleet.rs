@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use stampede_core::{Counters, Endpoint, Fut, Memory, MeterSource, ReadyBy, Request, with_causes};
-use stampede_gateway::{Gateway, Instance, Order};
+use stampede_gateway::{Gateway, Instance, InstanceOrder};
 use stampede_seam::{Platform, Running, Vantage};
 use tokio::sync::{oneshot, watch};
 
@@ -187,15 +187,15 @@ impl<'a> Fleet<'a> {
     }
 
     /// Starts or stops an instance.
-    pub(crate) fn obey(&mut self, order: Order) {
+    pub(crate) fn obey(&mut self, order: InstanceOrder) {
         match order {
-            Order::Start(instance) => {
+            InstanceOrder::Start(instance) => {
                 let (stop, stopped) = oneshot::channel();
                 self.stops.insert(instance, stop);
                 let (mould, gateway, meters, came_up) = (self.mould, self.gateway, self.meters, self.came_up.clone());
                 self.lives.push(Box::pin(live(mould, gateway, meters, instance, stopped, came_up)));
             }
-            Order::Stop(instance) => {
+            InstanceOrder::Stop(instance) => {
                 // One that has ended by itself does not listen.
                 self.stops.remove(&instance).map(|stop| stop.send(()));
             }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use regex::bytes::Regex;
 use serde_saphyr::Spanned;
 use stampede_scenario::{
-    BodyCheck, Capture, CaptureSource, Check, Condition, Feeder, HeaderCheck, HeaderRule, Names, Pause, Pointer,
-    Statuses, Step, Template, TemplateError, TemplateProblem, Test,
+    BodyCheck, Capture, CaptureSource, CaptureTest, Check, Condition, Feeder, HeaderCheck, HeaderRule, Names, Pause,
+    Pointer, Statuses, Step, Template, TemplateError, TemplateProblem,
 };
 
 use super::Reader;
@@ -177,19 +177,19 @@ impl<'r, 'a> FlowReader<'r, 'a> {
     /// `NAME`, `!NAME`, `NAME == TEXT` or `NAME != TEXT`.
     fn condition(&mut self, typed: &Spanned<String>) -> Option<Condition> {
         let text = typed.value.trim();
-        let compared = |(name, value): (&str, &str), test: fn(String) -> Test| {
+        let compared = |(name, value): (&str, &str), test: fn(String) -> CaptureTest| {
             (name.trim().to_owned(), test(value.trim().to_owned()))
         };
         let (name, test) = if let Some(name) = text.strip_prefix('!') {
-            (name.trim().to_owned(), Test::Missing)
+            (name.trim().to_owned(), CaptureTest::Missing)
         } else {
             match (text.split_once("=="), text.split_once("!=")) {
                 // What comes first is the comparison, what comes later belongs to the value.
                 (Some(equals), differs) if differs.is_none_or(|differs| equals.0.len() < differs.0.len()) => {
-                    compared(equals, Test::Equals)
+                    compared(equals, CaptureTest::Equals)
                 }
-                (_, Some(differs)) => compared(differs, Test::Differs),
-                _ => (text.to_owned(), Test::Present),
+                (_, Some(differs)) => compared(differs, CaptureTest::Differs),
+                _ => (text.to_owned(), CaptureTest::Present),
             }
         };
         let Some(capture) = self.captures.iter().position(|known| *known == name) else {

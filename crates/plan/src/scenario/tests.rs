@@ -3,7 +3,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use stampede_core::{Arrivals, Bytes};
-use stampede_scenario::{BodyCheck, CaptureSource, HeaderRule, Pause, Slot, Test};
+use stampede_scenario::{BodyCheck, CaptureSource, CaptureTest, HeaderRule, Pause, Slot};
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn the_last_example_is_the_load_of_rinha() {
     assert_eq!(create.body.slots().collect::<Vec<_>>(), [Slot::Column { feeder: 0, column: 0 }]);
     assert_eq!(follow.path.slots().collect::<Vec<_>>(), [Slot::Capture(0)]);
     assert_eq!(follow.pause, Pause { least: Duration::from_millis(1), most: Duration::from_millis(30) });
-    assert_eq!(follow.when.as_ref().map(|when| &when.test), Some(&Test::Present));
+    assert_eq!(follow.when.as_ref().map(|when| &when.test), Some(&CaptureTest::Present));
     let [search] = scenario.crowds[1].flows[0].steps.as_slice() else { panic!() };
     assert_eq!((search.method.as_str(), search.path.slots().count()), ("GET", 1));
     assert_eq!(scenario.crowds[2].flows[0].steps[0].check.status, stampede_scenario::Statuses::only(400));
@@ -78,13 +78,13 @@ fn the_other_examples_are_read() {
 #[test]
 fn conditions_are_read() {
     for (typed, expected) in [
-        ("a", Test::Present),
-        ("'!a'", Test::Missing),
-        ("'! a'", Test::Missing),
-        ("a == x y", Test::Equals("x y".to_owned())),
-        ("a==x!=y", Test::Equals("x!=y".to_owned())),
-        ("a != x==y", Test::Differs("x==y".to_owned())),
-        ("'a != '", Test::Differs(String::new())),
+        ("a", CaptureTest::Present),
+        ("'!a'", CaptureTest::Missing),
+        ("'! a'", CaptureTest::Missing),
+        ("a == x y", CaptureTest::Equals("x y".to_owned())),
+        ("a==x!=y", CaptureTest::Equals("x!=y".to_owned())),
+        ("a != x==y", CaptureTest::Differs("x==y".to_owned())),
+        ("'a != '", CaptureTest::Differs(String::new())),
     ] {
         let yaml = format!(
             "crowds:\n- load: open:1\n  flows:\n  - name: f\n    steps:\n    - {{name: a, path: /, capture: {{a: {{header: A}}}}}}\n    - {{name: b, path: /, when: {typed}}}\n"

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Masked, Request};
+use stampede_core::{Body, Exchange, Expectation, ExpectedHead, MOST_WEIGHT, Masked, Request};
 
 use crate::document::{Place, Text, texts};
 use crate::mistake::Gathered;
@@ -132,9 +132,6 @@ impl From<ExchangeSection> for RequestSection {
         Self { name: Some(name), load: Some(load), once, optional, expect: Some(expect), ..request }
     }
 }
-
-/// The largest weight: what is sent more rarely than once in a thousand times shows in no figure.
-pub const MOST_WEIGHT: u32 = 1000;
 
 /// What a file decides for all of its requests.
 pub(crate) struct Rules<'a> {

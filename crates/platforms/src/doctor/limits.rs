@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::getpid;
-use stampede_cgroup::{Bound, DetectError, Group, Hierarchy, Limits, QUOTA_PERIOD};
+use stampede_cgroup::{Bound, DetectError, Group, GroupLimits, Hierarchy, QUOTA_PERIOD};
 use stampede_core::{Finding, Severity, with_causes};
 
 use super::{fine, found};
@@ -42,7 +42,7 @@ pub(super) fn read() -> Attempt {
 }
 
 fn held(group: &Group) -> Result<(), String> {
-    let limits = Limits { runtime: QUOTA_PERIOD / 2, memory: MEMORY, cpus: available_cpus() };
+    let limits = GroupLimits { runtime: QUOTA_PERIOD / 2, memory: MEMORY, cpus: available_cpus() };
     group.set_limits(&limits).map_err(|error| with_causes(&error))?;
     let in_force = group.read_limits().map_err(|error| with_causes(&error))?;
     let cpu = matches!(in_force.cpu, Bound::AtMost(quota) if quota.runtime * 2 == quota.period);

@@ -35,9 +35,9 @@ pub(crate) fn source(group: &Group) -> MeterSource {
 }
 
 /// Limits as a group is told them.
-pub(crate) fn told(limits: &Limits, cpus: &[u32]) -> stampede_cgroup::Limits {
+pub(crate) fn told(limits: &Limits, cpus: &[u32]) -> stampede_cgroup::GroupLimits {
     let Limits { cpus: share, memory } = limits;
-    stampede_cgroup::Limits { runtime: share.quota(QUOTA_PERIOD), memory: memory.get(), cpus: cpus.to_vec() }
+    stampede_cgroup::GroupLimits { runtime: share.quota(QUOTA_PERIOD), memory: memory.get(), cpus: cpus.to_vec() }
 }
 
 /// Makes the groups of the parts below that of the run, which is limited already.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use stampede_core::{
-    Address, AddressId, AddressKind, Bytes, Cpus, Deployment, Limits, Program, Ready, Stop, StopSignal, Unit, UnitId,
+    Address, AddressId, AddressKind, Bytes, Cpus, Deployment, GracefulStop, Limits, Program, Ready, StopSignal, Unit,
+    UnitId,
 };
 use stampede_platforms::{LocalConfig, LocalPlatform, available_cpus};
 use stampede_vantage::Here;
@@ -192,7 +193,7 @@ pub(crate) fn shell(id: &str, script: &str) -> Unit {
         logs: Vec::new(),
         statuses: Vec::new(),
         ready: Ready::Request,
-        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
     }
 }
 

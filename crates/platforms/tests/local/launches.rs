@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use stampede_cgroup::Counters;
+use stampede_cgroup::GroupCounters;
 use stampede_core::{
     AddressId, BuildStep, Bytes, EnforcedLimits, Limit, Limits, Makes, MeterSource, Program, Ready, RunFile, Terms,
     UnitId,
@@ -37,7 +37,7 @@ fn error(result: Result<Box<dyn Running>, LaunchError>) -> LaunchError {
     result.err().expect("the launch must fail")
 }
 
-fn counters(running: &dyn Running) -> Counters {
+fn counters(running: &dyn Running) -> GroupCounters {
     match &running.meters()[..] {
         [MeterSource::CgroupV1 { cpu, cpuacct, memory }] => stampede_cgroup::read_v1(cpu, cpuacct, memory),
         [MeterSource::CgroupV2 { dir }] => stampede_cgroup::read_v2(dir),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_analysis::{
-    Cause, CheckedClaim, MIN_BLOCKS, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing,
-    metric,
+    CheckedClaim, MIN_BLOCKS, NEAR, OurFigure, PossibleCause, Ratios, ReplicatedPair, ReplicatedRow, Replication,
+    ReplicationVerdict, metric,
 };
 use stampede_core::{
     Bounds, CaseId, ClaimTest, Estimate, Failures, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable,
@@ -259,14 +259,14 @@ fn told_apart<'a>(
     blocks: &mut Vec<Block>,
 ) {
     let of_standing = |standing| pairs.iter().copied().filter(move |pair| pair.standing == standing);
-    for pair in of_standing(Standing::Refuted) {
+    for pair in of_standing(ReplicationVerdict::Refuted) {
         let because =
             found.explanation(of.run.table, pair.verdict.as_ref().map(|verdict| &verdict.ratio), &pair.because);
         blocks.push(Block::Item(format!("refuted: {}; {because}", compared(of.run.table, pair))));
     }
     // Of rows without figures that count it is said why; their pairs say no more.
     let mut undecided: Vec<(String, Vec<String>)> = Vec::new();
-    for pair in of_standing(Standing::Undecided) {
+    for pair in of_standing(ReplicationVerdict::Undecided) {
         let Some(verdict) = &pair.verdict else { continue };
         let because = found.explanation(of.run.table, Some(&verdict.ratio), &pair.because);
         let text = compared(of.run.table, pair);
@@ -288,7 +288,12 @@ fn told_apart<'a>(
 struct Found<'a>(Vec<(&'a str, Vec<String>)>);
 
 impl<'a> Found<'a> {
-    fn explanation(&mut self, table: &PublishedTable, found: Option<&Estimate>, because: &'a [Cause]) -> String {
+    fn explanation(
+        &mut self,
+        table: &PublishedTable,
+        found: Option<&Estimate>,
+        because: &'a [PossibleCause],
+    ) -> String {
         match found {
             Some(Estimate { low: Some(_), .. }) => {}
             // With enough blocks, only one ratio in all of them leaves nothing to make an interval of.
@@ -307,7 +312,7 @@ impl<'a> Found<'a> {
         format!("found beside it: {}", numbers.join(" "))
     }
 
-    fn number(&mut self, table: &PublishedTable, Cause { of, text }: &'a Cause) -> usize {
+    fn number(&mut self, table: &PublishedTable, PossibleCause { of, text }: &'a PossibleCause) -> usize {
         let place = self.0.iter().position(|(known, _)| known == text).unwrap_or_else(|| {
             self.0.push((text, Vec::new()));
             self.0.len() - 1
@@ -325,15 +330,15 @@ impl<'a> Found<'a> {
     }
 }
 
-const STANDINGS: [(Standing, &str); 4] = [
-    (Standing::Confirmed, "confirmed"),
-    (Standing::Refuted, "refuted"),
-    (Standing::Undecided, "undecided"),
-    (Standing::Untested, "not tested"),
+const STANDINGS: [(ReplicationVerdict, &str); 4] = [
+    (ReplicationVerdict::Confirmed, "confirmed"),
+    (ReplicationVerdict::Refuted, "refuted"),
+    (ReplicationVerdict::Undecided, "undecided"),
+    (ReplicationVerdict::Untested, "not tested"),
 ];
 
 /// `2 confirmed, 1 refuted`.
-fn counted(standings: impl Iterator<Item = Standing> + Clone) -> String {
+fn counted(standings: impl Iterator<Item = ReplicationVerdict> + Clone) -> String {
     let counted = STANDINGS.iter().filter_map(|(standing, word)| {
         let count = standings.clone().filter(|other| other == standing).count();
         (count > 0).then(|| format!("{count} {word}"))
@@ -341,7 +346,7 @@ fn counted(standings: impl Iterator<Item = Standing> + Clone) -> String {
     counted.collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn word(standing: Standing) -> &'static str {
+pub(super) fn word(standing: ReplicationVerdict) -> &'static str {
     STANDINGS.iter().find(|(known, _)| *known == standing).map_or("", |(_, word)| word)
 }
 
@@ -397,7 +402,7 @@ fn claims(view: &ReplicationView<'_>, blocks: &mut Vec<Block>) {
     let mut found = Found::default();
     for claim in view.claims {
         let because = match (claim.standing, &claim.found, table_of(view, claim)) {
-            (Standing::Refuted | Standing::Undecided, Some(ours), Some(table)) => {
+            (ReplicationVerdict::Refuted | ReplicationVerdict::Undecided, Some(ours), Some(table)) => {
                 format!("; {}", found.explanation(table, Some(ours), &claim.because))
             }
             _ => String::new(),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use stampede_analysis::{
-    Better, Capacity, Change, CurvePoint, FIRST, Found, LAST, LadderStep, Outcome, ProbeEnd, ProbeSummary, analyse,
-    metric,
+    Better, Capacity, CapacityFound, Change, ChangeOutcome, CurvePoint, FIRST, LAST, LadderStep, ProbeEnd,
+    ProbeSummary, analyse, metric,
 };
 use stampede_core::{CaseId, Estimate, Finding, Severity, Study, StudyKind};
 use stampede_report::capacity::{self, CapacityView};
@@ -137,7 +137,7 @@ fn a_capacity() {
             probe(1_100.0, ProbeEnd::Failed, false, [None, None], Some("its log ends: a|b <c>")),
             probe(900.0, ProbeEnd::Complete, true, [Some(0.052), Some(0.001)], None),
         ],
-        found: Some(Found::Rate { rate: 987.0, low: 950.0, high: 1_020.0, confirmed: true, breaks: Some(0) }),
+        found: Some(CapacityFound::Rate { rate: 987.0, low: 950.0, high: 1_020.0, confirmed: true, breaks: Some(0) }),
         bottleneck: None,
         findings: vec![Finding {
             id: "quota".to_owned(),
@@ -173,8 +173,10 @@ fn a_gate() {
         is_cut_short: false,
         outcome,
     };
-    let changes =
-        [change("nginx-fpm", Outcome::Failed, 0.79, 0.0), change("my_|case|", Outcome::Undecided, 0.87, 0.0183)];
+    let changes = [
+        change("nginx-fpm", ChangeOutcome::Failed, 0.79, 0.0),
+        change("my_|case|", ChangeOutcome::Undecided, 0.87, 0.0183),
+    ];
     let view = GateView {
         base: "main",
         head: "my_<branch>",

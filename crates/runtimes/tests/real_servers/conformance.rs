@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use stampede_core::{
-    App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, Install, Limits, Load,
-    Requirement, Runtime, Site, Stop, StopSignal, Tuning,
+    App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, GracefulStop, Install, Limits,
+    Load, Requirement, Runtime, Site, StopSignal, Tuning,
 };
 
 use crate::effective::assert_effective;
@@ -223,7 +223,7 @@ pub(crate) fn application(runtime: &dyn Runtime, settings: &[(&str, &str)], fold
         build: Some(words("go build -o @{output} .")),
         replacements: Vec::new(),
         ready: CommandReady::Port,
-        stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(5) },
+        stop: GracefulStop { signal: StopSignal::Int, grace: Duration::from_secs(5) },
         tunables: vec![CommandTunable {
             name: "WORKERS".to_owned(),
             values: CommandValues::Count { min: 1, max: 64 },

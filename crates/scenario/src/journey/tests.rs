@@ -7,21 +7,21 @@ use super::*;
 use crate::share::{FlowTally, Tally};
 use crate::statuses::Statuses;
 use crate::{
-    BODY_LIMIT, BodyCheck, Capture, CaptureSource, Check, Choice, Condition, Crowd, Feeder, FeederFormat, Flow, Names,
-    Order, Pause, Scenario, Step, Table, Test,
+    BODY_LIMIT, BodyCheck, Capture, CaptureSource, CaptureTest, Check, Choice, Condition, Crowd, Feeder, FeederFormat,
+    Flow, Names, Pause, RowOrder, Scenario, Step, Table,
 };
 
 mod allocations;
 
 const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 
-fn feeder(order: Order, rows: usize) -> Feeder {
+fn feeder(order: RowOrder, rows: usize) -> Feeder {
     let text: String = (0..rows).fold("id,name\n".to_owned(), |text, row| text + &format!("{row},n{row}\n"));
     Feeder { name: "people".to_owned(), table: Table::parse(FeederFormat::Csv, text.as_bytes()).unwrap(), order }
 }
 
 /// A path, the captures that are taken from its answer, and the step's condition.
-type Brief<'a> = (&'a str, &'a [(&'a str, CaptureSource)], Option<(&'a str, Test)>);
+type Brief<'a> = (&'a str, &'a [(&'a str, CaptureSource)], Option<(&'a str, CaptureTest)>);
 
 fn flow(name: &str, feeders: &[Feeder], steps: &[Brief<'_>]) -> Flow {
     let names = steps.iter().flat_map(|(_, captures, _)| captures.iter().map(|(name, _)| (*name).to_owned()));
@@ -81,12 +81,12 @@ fn answer(
 fn a_flow_goes_on_with_what_its_answers_gave() {
     let location = ("location", CaptureSource::Header("Location".to_owned()));
     let id = ("id", CaptureSource::Json("/data/id".parse().unwrap()));
-    let feeders = vec![feeder(Order::Loop, 2)];
+    let feeders = vec![feeder(RowOrder::Loop, 2)];
     let steps: [Brief<'_>; 4] = [
         ("/people?name=${people.name}", &[location], None),
-        ("${location}", &[id], Some(("location", Test::Present))),
-        ("/retry", &[], Some(("location", Test::Missing))),
-        ("/people/${id}", &[], Some(("id", Test::Differs("a b".to_owned())))),
+        ("${location}", &[id], Some(("location", CaptureTest::Present))),
+        ("/retry", &[], Some(("location", CaptureTest::Missing))),
+        ("/people/${id}", &[], Some(("id", CaptureTest::Differs("a b".to_owned())))),
     ];
     let scenario = scenario(feeders.clone(), vec![flow("create", &feeders, &steps)], Choice::InTurn);
     let mut script = script(&scenario, 0, 1);
@@ -134,7 +134,7 @@ fn a_capture_that_never_matched_is_named() {
         ("etag", CaptureSource::Header("ETag".to_owned())),
         ("csrf", CaptureSource::Regex(regex::bytes::Regex::new("csrf=(.)").unwrap())),
     ];
-    let steps = [("/a", captures, None), ("/b", captures, Some(("etag", Test::Present)))];
+    let steps = [("/a", captures, None), ("/b", captures, Some(("etag", CaptureTest::Present)))];
     let scenario = scenario(Vec::new(), vec![flow("login", &[], &steps)], Choice::InTurn);
     let mut script = script(&scenario, 0, 1);
     let mut journey = Journey::new(&script);
@@ -153,8 +153,8 @@ fn a_capture_that_never_matched_is_named() {
 #[test]
 fn threads_take_the_rows_in_turn() {
     for (order, rows, flows, expected) in [
-        (Order::Loop, 5, 12, (0..12).map(|n| Some(n % 5)).collect::<Vec<_>>()),
-        (Order::Once, 5, 7, (0..7).map(|n| (n < 5).then_some(n)).collect()),
+        (RowOrder::Loop, 5, 12, (0..12).map(|n| Some(n % 5)).collect::<Vec<_>>()),
+        (RowOrder::Once, 5, 7, (0..7).map(|n| (n < 5).then_some(n)).collect()),
     ] {
         let feeders = vec![feeder(order, rows)];
         let one = flow("f", &feeders, &[("/${people.id}", &[], None)]);
@@ -170,7 +170,7 @@ fn threads_take_the_rows_in_turn() {
                         taken[number] = target(&mut journey, &script).unwrap()[1..].parse().ok();
                     }
                 }
-                let ran_out = order == Order::Once && (thread..flows).step_by(threads).any(|number| number >= rows);
+                let ran_out = order == RowOrder::Once && (thread..flows).step_by(threads).any(|number| number >= rows);
                 assert_eq!(script.share.tally.exhausted, [ran_out], "{order:?} on {threads}");
             }
             assert_eq!(taken, expected, "{order:?} on {threads}");
@@ -180,7 +180,7 @@ fn threads_take_the_rows_in_turn() {
 
 #[test]
 fn random_rows_and_weighted_flows_do_not_depend_on_threads() {
-    let feeders = vec![feeder(Order::Random, 10)];
+    let feeders = vec![feeder(RowOrder::Random, 10)];
     let steps: [Brief<'_>; 1] = [("/${people.id}", &[], None)];
     let mut flows =
         vec![flow("often", &feeders, &steps), flow("never", &feeders, &steps), flow("seldom", &feeders, &steps)];
@@ -253,7 +253,7 @@ fn identities_keep_their_cookies_apart() {
 
 #[test]
 fn the_parts_of_a_request_are_what_is_rendered() {
-    let feeders = vec![feeder(Order::Loop, 2)];
+    let feeders = vec![feeder(RowOrder::Loop, 2)];
     let mut one = flow("f", &feeders, &[("/${people.id}", &[], None)]);
     let names = Names { captures: &[], feeders: &feeders };
     one.steps[0].headers = vec![("A".to_owned(), Template::parse("${people.name}", names).unwrap())];
@@ -276,7 +276,7 @@ fn the_parts_of_a_request_are_what_is_rendered() {
 
 #[test]
 fn after_its_first_flows_a_journey_takes_next_to_no_memory() {
-    let feeders = vec![feeder(Order::Loop, 100)];
+    let feeders = vec![feeder(RowOrder::Loop, 100)];
     let captures: &[_] = &[
         ("location", CaptureSource::Header("Location".to_owned())),
         ("id", CaptureSource::Json("/data/id".parse().unwrap())),
@@ -284,7 +284,7 @@ fn after_its_first_flows_a_journey_takes_next_to_no_memory() {
     ];
     let steps: [Brief<'_>; 3] = [
         ("/people?name=${people.name}", captures, None),
-        ("${location}?id=${id}&token=${token}", &[], Some(("location", Test::Present))),
+        ("${location}?id=${id}&token=${token}", &[], Some(("location", CaptureTest::Present))),
         ("/fixed", &[], None),
     ];
     let mut one = flow("create", &feeders, &steps);
@@ -391,7 +391,7 @@ proptest! {
 
 #[test]
 fn each_identity_has_its_row_and_sees_what_is_its_own() {
-    let feeders = vec![feeder(Order::Identity, 2)];
+    let feeders = vec![feeder(RowOrder::Identity, 2)];
     let names = Names { captures: &[], feeders: &feeders };
     let mut one = flow("account", &feeders, &[("/", &[], None)]);
     (one.cookies, one.identities) = (true, 2);
@@ -425,7 +425,7 @@ fn values_in_forms_are_encoded_and_counted_so() {
     let feeders = vec![Feeder {
         name: "people".to_owned(),
         table: Table::of_columns(vec![("name".to_owned(), vec!["a+b=c \u{e4}".to_owned()])]).unwrap(),
-        order: Order::Identity,
+        order: RowOrder::Identity,
     }];
     let names = Names { captures: &[], feeders: &feeders };
     let mut one = flow("form", &feeders, &[("/", &[], None)]);

@@ -15,14 +15,14 @@ use stampede_core::{
     Censored, ClientLink, Counters, Counts, Endpoint, ErrorClass, GeneratorUse, Latencies, LinkUse, Protocol, Request,
 };
 use stampede_scenario::{
-    Capture, CaptureSource, Choice, Condition, Crowd, Feeder, FeederFormat, Flow, Names, Order, Step, Table, Template,
-    Test,
+    Capture, CaptureSource, CaptureTest, Choice, Condition, Crowd, Feeder, FeederFormat, Flow, Names, RowOrder, Step,
+    Table, Template,
 };
 use stampede_seam::{
-    AnswerFacts, Backend, BodyCheck, Breach, BreakCount, BreakPoint, Call, Check, Failure, FlowResult, FlowTally,
-    HeaderCheck, HeaderRule, LittlesLaw, LoadExchange, LoadOrder, LoadOutcome, LoadResult, LoadSpec, LoadView,
-    Measures, Moment, NoAnswer, Pause, Progress, Reading, RoughLatencies, Saturation, Scenario, Shard, Slice, Statuses,
-    StepResult, TlsClient, TlsSpec, Trust, TurnSpan, WrongAnswer,
+    AnswerFacts, Backend, BodyCheck, Breach, BreakCount, BreakPoint, Call, Check, FlowResult, FlowTally, HeaderCheck,
+    HeaderRule, LittlesLaw, LoadExchange, LoadOrder, LoadOutcome, LoadProgress, LoadResult, LoadSpec, LoadStatus,
+    Measures, Moment, NoAnswer, Pause, Reading, RequestFailure, RoughLatencies, Saturation, Scenario, Shard, Slice,
+    Statuses, StepResult, TlsClient, TlsSpec, Trust, TurnSpan, WrongAnswer,
 };
 
 /// There and back, as JSON.
@@ -54,7 +54,7 @@ fn check() -> Check {
 
 fn scenario() -> Scenario {
     let table = Table::parse(FeederFormat::Csv, b"name,age\nAda,36\n\"Bob, B.\",7\n").unwrap();
-    let feeders = vec![Feeder { name: "people".to_owned(), table, order: Order::Once }];
+    let feeders = vec![Feeder { name: "people".to_owned(), table, order: RowOrder::Once }];
     let captures = vec!["token".to_owned()];
     let names = Names { captures: &captures, feeders: &feeders };
     let template = |text: &str| Template::parse(text, names).unwrap();
@@ -65,7 +65,7 @@ fn scenario() -> Scenario {
         headers: vec![("X-Token".to_owned(), template("${token}$$"))],
         body: template("age=${people.age}"),
         pause: Pause { least: Duration::from_millis(5), most: Duration::from_millis(9) },
-        when: Some(Condition { capture: 0, test: Test::Differs("no".to_owned()) }),
+        when: Some(Condition { capture: 0, test: CaptureTest::Differs("no".to_owned()) }),
         captures: vec![
             Capture { number: 0, source: CaptureSource::Regex(regex::bytes::Regex::new("t=(\\w+)").unwrap()) },
             Capture { number: 0, source: CaptureSource::Json("/token".parse().unwrap()) },
@@ -176,14 +176,18 @@ fn what_was_measured_comes_back_with_every_count_of_its_histograms() {
             ..AnswerFacts::default()
         },
         wrong_answers: vec![WrongAnswer { step: 0, status: 500, offset: 1, bytes: vec![255] }],
-        first_failure: Some(Failure { class: ErrorClass::TimedOut, step: 0, detail: "late".to_owned() }),
+        first_failure: Some(RequestFailure { class: ErrorClass::TimedOut, step: 0, detail: "late".to_owned() }),
     };
     let outcome = LoadOutcome { result, link: Some(LinkUse::default()), held_up: None, generators: Vec::new() };
     assert_eq!(crossed(&outcome), outcome);
     let mut rough = RoughLatencies::new();
     rough.add([0, 1, 2, 3]);
-    let view =
-        LoadView { progress: Progress { ok: 1, failed: 2 }, latencies: rough, slices: vec![slice], is_finished: true };
+    let view = LoadStatus {
+        progress: LoadProgress { ok: 1, failed: 2 },
+        latencies: rough,
+        slices: vec![slice],
+        is_finished: true,
+    };
     assert_eq!(crossed(&view), view);
     let reading = Reading {
         at: Moment::new(Duration::from_nanos(1)),

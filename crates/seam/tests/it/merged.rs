@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use stampede_core::{Censored, Counts, ErrorClass, GeneratorUse, Latencies};
 use stampede_seam::{
-    Failure, FlowResult, FlowTally, LittlesLaw, LoadResult, Measures, MergeError, Saturation, Slice, StepResult,
+    FlowResult, FlowTally, LittlesLaw, LoadResult, Measures, MergeError, RequestFailure, Saturation, Slice, StepResult,
     WrongAnswer,
 };
 use stampede_testkit::samples;
@@ -143,7 +143,7 @@ fn results_of_other_plans_are_refused() {
 fn what_is_no_sum_is_what_the_first_says_who_knows() {
     let mut parts = [result(&[]), result(&[(0, 0, 1_000_000, 200)]), result(&[(1, 1, 1_000_000, 500)])];
     let wrong = |offset| WrongAnswer { step: 1, status: 500, offset, bytes: Vec::new() };
-    let failure = |step| Failure { class: ErrorClass::WrongStatus, step, detail: "500".to_owned() };
+    let failure = |step| RequestFailure { class: ErrorClass::WrongStatus, step, detail: "500".to_owned() };
     parts[1].first_failure = Some(failure(1));
     parts[2].first_failure = Some(failure(2));
     parts[1].wrong_answers = vec![wrong(1), wrong(2)];

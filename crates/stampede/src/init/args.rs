@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Arg;
 use stampede_plan::{DatabaseFlags, HostFlag, IndexFlag};
+use stampede_traffic::TrafficSource;
 
 use crate::flags::WaitArgs;
 
@@ -32,6 +33,19 @@ pub(crate) struct TrafficArgs {
     /// Play the log in its own times, as an open load with the rate of each minute: x1, x2 for twice as fast
     #[arg(long, value_name = "xN", requires = "access_log")]
     pub(crate) replay: Option<String>,
+}
+
+impl TrafficArgs {
+    /// The files or lines that requests are read from, where some are named.
+    pub(crate) fn source(&self) -> Option<TrafficSource<'_>> {
+        let Self { access_log, urls, curl, har, crawl: _, most, replay } = self;
+        if !access_log.is_empty() {
+            return Some(TrafficSource::AccessLogs { files: access_log, most: *most, replay: replay.as_deref() });
+        }
+        let lines = (!curl.is_empty()).then_some(TrafficSource::Curl(curl));
+        let urls = urls.as_deref().map(TrafficSource::Urls);
+        urls.or(lines).or(har.as_deref().map(TrafficSource::Recording))
+    }
 }
 
 /// Where a plan is written.

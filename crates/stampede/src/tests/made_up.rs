@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Parser as _;
 use jiff::Timestamp;
 use serde_json::Value;
-use stampede_conduct::{Host, Interrupts, LocalFut, Lock, Notices, Program};
+use stampede_conduct::{Host, Interrupts, LocalFut, Lock, Notices, OwnProgram};
 use stampede_core::{Answer, Bytes, Certificate, CgroupSupport, CpuLayout, Fut, Machine, Revision};
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, MachineSize};
@@ -237,8 +237,8 @@ impl Host for MadeUp {
         Box::pin(async { None })
     }
 
-    fn program(&self) -> Result<Program, Failure> {
-        Ok(Program {
+    fn program(&self) -> Result<OwnProgram, Failure> {
+        Ok(OwnProgram {
             path: self.path("stampede"),
             version: "made up".to_owned(),
             folder: self.path("reference-server"),

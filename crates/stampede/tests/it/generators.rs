@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use stampede_cgroup::{Group, Hierarchy, Limits};
+use stampede_cgroup::{Group, GroupLimits, Hierarchy};
 use stampede_testkit::{Behaviour, CountingServer, ReservedPort};
 
 use crate::stage::{Said, Stage, have, wait_until};
@@ -205,7 +205,7 @@ impl Tight {
             Ok(Self(group))
         });
         let tight = made.and_then(|tight| {
-            let limits = Limits { runtime: Duration::from_millis(3), memory: 512 << 20, cpus: Vec::new() };
+            let limits = GroupLimits { runtime: Duration::from_millis(3), memory: 512 << 20, cpus: Vec::new() };
             tight.0.set_limits(&limits).map_err(|error| error.to_string())?;
             Ok(tight)
         });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{Rounds, Study, StudyId, StudyKind};
-use stampede_store::{Import, Standing, Store, StoreError, StoredStudy};
+use stampede_store::{Import, Store, StoreError, StoredStudy, StudyState};
 
 use crate::samples;
 
@@ -20,7 +20,7 @@ fn a_study_and_its_trials_are_read_back_equal() {
     assert_eq!(store.standing(&study.id).unwrap(), None);
     store.begin_study(&study).unwrap();
     for (stored, trial) in (0..).zip(&trials) {
-        assert_eq!(store.standing(&study.id).unwrap(), Some(Standing { trials: stored, is_finished: false }));
+        assert_eq!(store.standing(&study.id).unwrap(), Some(StudyState { trials: stored, is_finished: false }));
         store.add_trial(&study.id, trial).unwrap();
     }
     let yard_stick = samples::readings();
@@ -30,7 +30,7 @@ fn a_study_and_its_trials_are_read_back_equal() {
     let unfinished = store.load("latest").unwrap();
     assert_eq!(unfinished.finished_at, None);
     store.finish_study(&study.id, finished_at).unwrap();
-    let all = Standing { trials: trials.len() as u32, is_finished: true };
+    let all = StudyState { trials: trials.len() as u32, is_finished: true };
     assert_eq!(store.standing(&study.id).unwrap(), Some(all));
     drop(store);
 

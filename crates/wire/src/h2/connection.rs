@@ -6,9 +6,9 @@ use super::frame::{self, HEAD_LEN, LARGEST_31, flag, kind};
 use super::frame_reader::{Data, DataSize, Event};
 use super::hpack::{Decoder, Encoder};
 use super::request_head::RequestHead;
-use super::session::{GoAway, StreamVisitor};
 use super::settings::{self, CONNECTION_WINDOW, DEFAULT_WINDOW, PeerSettings, STREAM_WINDOW};
-use super::stream::{Progress, Slot, Stream, Streams, Unsent};
+use super::stream::{ReadProgress, Slot, Stream, Streams, Unsent};
+use super::stream_visitor::{GoAway, StreamVisitor};
 use super::window::{ReceiveWindow, SendWindow};
 use crate::response::Head;
 
@@ -104,7 +104,7 @@ impl Connection {
         let mut stream = Stream {
             id,
             is_head_request: head.is_head(),
-            progress: Progress::Waiting,
+            progress: ReadProgress::Waiting,
             send_window: SendWindow::new(self.peer.initial_window),
             receive_window: ReceiveWindow::new(STREAM_WINDOW),
         };
@@ -238,7 +238,7 @@ impl Connection {
         let Some(Slot { stream: Some(stream), unsent }) = self.streams.slot(key) else {
             return;
         };
-        if matches!(stream.progress, Progress::Body { stated: Some(stated), received } if stated != received) {
+        if matches!(stream.progress, ReadProgress::Body { stated: Some(stated), received } if stated != received) {
             return self.fail(key, StreamFault::BodyLength, out, visitor);
         }
         if unsent.bytes().is_empty() {
@@ -357,16 +357,16 @@ fn take_head(stream: &mut Stream, fields: &Fields, end_stream: bool) -> Result<O
         return Err(fault);
     }
     match (stream.progress, fields.status) {
-        (Progress::Waiting, None) | (Progress::Body { .. }, Some(_)) => Err(StreamFault::Status),
+        (ReadProgress::Waiting, None) | (ReadProgress::Body { .. }, Some(_)) => Err(StreamFault::Status),
         // An interim answer is not the end, and trailers are (section 8.1).
-        (Progress::Waiting, Some(..200)) if end_stream => Err(StreamFault::Order),
-        (Progress::Waiting, Some(status @ ..200)) => Ok(Some(status)),
-        (Progress::Body { .. }, None) if !end_stream => Err(StreamFault::Order),
-        (Progress::Body { .. }, None) => Ok(None),
-        (Progress::Waiting, Some(status)) => {
+        (ReadProgress::Waiting, Some(..200)) if end_stream => Err(StreamFault::Order),
+        (ReadProgress::Waiting, Some(status @ ..200)) => Ok(Some(status)),
+        (ReadProgress::Body { .. }, None) if !end_stream => Err(StreamFault::Order),
+        (ReadProgress::Body { .. }, None) => Ok(None),
+        (ReadProgress::Waiting, Some(status)) => {
             let no_body = stream.is_head_request || matches!(status, 204 | 304);
             let stated = if no_body { Some(0) } else { fields.content_length };
-            stream.progress = Progress::Body { stated, received: 0 };
+            stream.progress = ReadProgress::Body { stated, received: 0 };
             Ok(Some(status))
         }
     }
@@ -376,7 +376,7 @@ fn take_head(stream: &mut Stream, fields: &Fields, end_stream: bool) -> Result<O
 #[inline]
 fn take_data(stream: &mut Stream, size: DataSize, flushes: u64) -> Result<(), StreamFault> {
     stream.receive_window.consume(size.payload, flushes).ok_or(StreamFault::FlowControl)?;
-    let Progress::Body { stated, received } = &mut stream.progress else {
+    let ReadProgress::Body { stated, received } = &mut stream.progress else {
         return Err(StreamFault::Order);
     };
     *received += u64::from(size.body);

@@ -5,7 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::hpack::HpackError;
-use crate::response::{HEAD_LIMIT, HEADER_LIMIT};
+use crate::decode_error::{HEAD_LIMIT, HEADER_LIMIT};
 
 /// An error code (RFC 9113, section 7).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use super::fault::StreamFault;
 use super::hpack::ENTRY_OVERHEAD;
-use crate::response::{HEAD_LIMIT, HEADER_LIMIT, parse_length};
+use crate::decode_error::{HEAD_LIMIT, HEADER_LIMIT, parse_length};
 
 /// What one field means, found out once for each field that a server has in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

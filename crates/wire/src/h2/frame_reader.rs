@@ -3,7 +3,7 @@
 
 use super::fault::{ErrorCode, SessionError};
 use super::frame::{FrameHead, HEAD_LEN, LARGEST_31, PAYLOAD_LIMIT, flag, kind};
-use crate::response::HEAD_LIMIT;
+use crate::decode_error::HEAD_LIMIT;
 
 /// What a server says.
 #[derive(Debug, PartialEq, Eq)]

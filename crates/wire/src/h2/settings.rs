@@ -2,7 +2,7 @@
 
 use super::fault::SessionError;
 use super::frame::{self, LARGEST_31, PAYLOAD_LIMIT, kind};
-use crate::response::HEAD_LIMIT;
+use crate::decode_error::HEAD_LIMIT;
 
 /// What a window is until SETTINGS say otherwise; SETTINGS never change the connection's (section 6.9.2).
 pub(super) const DEFAULT_WINDOW: u32 = 65_535;

@@ -7,14 +7,14 @@ use super::window::{ReceiveWindow, SendWindow};
 pub(super) struct Stream {
     pub(super) id: u32,
     pub(super) is_head_request: bool,
-    pub(super) progress: Progress,
+    pub(super) progress: ReadProgress,
     pub(super) send_window: SendWindow,
     pub(super) receive_window: ReceiveWindow,
 }
 
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum ReadProgress {
     /// There was no final head yet.
     Waiting,
     /// There was, and this much of the body.

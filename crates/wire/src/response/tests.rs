@@ -36,8 +36,8 @@ fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, to_head_request: bool)
     let mut fed = 0;
     for piece in pieces {
         match decoder.feed(piece, &mut seen)? {
-            Progress::Incomplete => fed += piece.len(),
-            Progress::Complete { consumed } => {
+            ReadProgress::Incomplete => fed += piece.len(),
+            ReadProgress::Complete { consumed } => {
                 return Ok(Decoded { seen, consumed: fed + consumed, reusable: decoder.is_reusable() });
             }
         }
@@ -189,8 +189,8 @@ fn one_decoder_reads_answer_after_answer() {
         let mut seen = Seen::default();
         decoder.expect_answer(false);
         let (start, end) = bytes.split_at(9);
-        assert_eq!(decoder.feed(start, &mut seen), Ok(Progress::Incomplete));
-        assert_eq!(decoder.feed(end, &mut seen), Ok(Progress::Complete { consumed: end.len() }));
+        assert_eq!(decoder.feed(start, &mut seen), Ok(ReadProgress::Incomplete));
+        assert_eq!(decoder.feed(end, &mut seen), Ok(ReadProgress::Complete { consumed: end.len() }));
         assert_eq!((seen.status, decoder.is_reusable()), (status, reusable));
     }
 }

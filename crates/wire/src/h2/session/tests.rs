@@ -7,6 +7,8 @@ use stampede_core::Request;
 
 use super::*;
 use crate::h2::HpackError;
+use crate::h2::{ErrorCode, StreamFault};
+use crate::response::Head;
 
 /// What a visitor is told, in order; the pieces of a body are put together.
 #[derive(Clone, Debug, PartialEq)]

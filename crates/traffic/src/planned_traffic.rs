@@ -1,118 +1,133 @@
-//! Requests that people have, read from their files.
+//! Requests that people have, as a plan takes them.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use stampede_conduct::Unrecordable;
-use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Load, Request, unpacked};
-use stampede_plan::{ComparePlan, MOST_WEIGHT};
-use stampede_traffic::{
-    AccessLog, BrowserRecording, BusyMinute, LogSummary, Mix, RecordedRequest, RecordedStep, Replay, SignIn, curl,
-    url_list,
-};
+use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Load, MOST_WEIGHT, Request, unpacked};
 
-use super::args::TrafficArgs;
-use crate::exit::Failure;
-use crate::screen;
+use crate::access_log::{AccessLog, LogSummary};
+use crate::browser_recording::{BrowserRecording, RecordedStep};
+use crate::busy_minute::BusyMinute;
+use crate::crawl::CrawlSummary;
+use crate::curl::curl;
+use crate::mix::Mix;
+use crate::recorded_request::RecordedRequest;
+use crate::replay::Replay;
+use crate::sign_in::SignIn;
+use crate::url_list::url_list;
 
 /// Lines longer than this are cut: no server writes them.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// The file of a scenario beside the plan.
-pub(crate) const SCENARIO: &str = "stampede.scenario.yaml";
+pub const SCENARIO: &str = "stampede.scenario.yaml";
 
-/// Requests of a plan, and what there is to say of where they come from.
-pub(crate) struct Traffic {
-    pub(crate) exchanges: Vec<Exchange>,
-    pub(crate) notes: Vec<String>,
-    /// The text of a scenario that is the load; the exchanges are verified only.
-    pub(crate) scenario: Option<String>,
-    /// The load that it is sent as.
-    pub(crate) load: Option<Load>,
+/// Where requests come from, as a command line names it.
+#[derive(Clone, Copy, Debug)]
+pub enum TrafficSource<'a> {
+    /// Access logs of one site.
+    AccessLogs {
+        /// Their files, in the order in which they are read.
+        files: &'a [PathBuf],
+        /// How many requests are taken at most: the most frequent ones.
+        most: usize,
+        /// How many times faster than it was the log is played, where it is: `x2`.
+        replay: Option<&'a str>,
+    },
+    /// A file with an address a line.
+    Urls(&'a Path),
+    /// Lines of curl.
+    Curl(&'a [String]),
+    /// A recording of a browser.
+    Recording(&'a Path),
 }
 
-impl Traffic {
-    /// Reads what the command line names; nothing where it names none. `site` is whose requests are taken from a log of several.
+/// Opens a file for its bytes.
+pub type OpenFile<'a> = &'a dyn Fn(&Path) -> io::Result<Box<dyn Read>>;
+
+/// Requests of a plan, and what there is to say of where they come from.
+#[derive(Clone, Debug)]
+pub struct PlannedTraffic {
+    /// The requests, whose answers are to be recorded.
+    pub exchanges: Vec<Exchange>,
+    /// What a person should know of them, a line each.
+    pub notes: Vec<String>,
+    /// The text of a scenario that is the load; the exchanges are verified only.
+    pub scenario: Option<String>,
+    /// The load that it is sent as.
+    pub load: Option<Load>,
+}
+
+impl PlannedTraffic {
+    /// Reads what a command line names. `site` is whose requests are taken from a log of several.
     ///
     /// # Errors
     ///
     /// What cannot be read, with what to do.
-    pub(crate) fn read(args: &TrafficArgs, site: Option<&str>) -> Result<Option<Self>, Failure> {
-        let TrafficArgs { access_log, urls, curl: lines, har, most, replay, crawl: _ } = args;
-        if *most == 0 {
-            return Err(Failure::usage("--most 0 takes no request; give at least 1"));
+    pub fn read(source: TrafficSource<'_>, site: Option<&str>, open: OpenFile<'_>) -> Result<Self, String> {
+        match source {
+            TrafficSource::AccessLogs { most: 0, .. } => Err("--most 0 takes no request; give at least 1".to_owned()),
+            TrafficSource::AccessLogs { files, most, replay } => {
+                of_logs(files, site, most, replay.map(speed).transpose()?, open)
+            }
+            TrafficSource::Urls(file) => {
+                let text = String::from_utf8(bytes(file, open)?)
+                    .map_err(|_| format!("{} is not text in UTF-8", file.display()))?;
+                let requests = url_list(&text)
+                    .map_err(|mistakes| format!("{} cannot be read:\n  {}", file.display(), mistakes.join("\n  ")))?;
+                of_requests(requests, &file.display().to_string())
+            }
+            TrafficSource::Curl(lines) => {
+                let read = |line: &String| curl(line).map_err(|problem| format!("--curl {problem}: {line}"));
+                of_requests(lines.iter().map(read).collect::<Result<_, _>>()?, "--curl")
+            }
+            TrafficSource::Recording(file) => {
+                let recording = BrowserRecording::read(&bytes(file, open)?)
+                    .map_err(|problem| format!("{} {problem}", file.display()))?;
+                of_recording(recording, file)
+            }
         }
-        let traffic = if !access_log.is_empty() {
-            of_logs(access_log, site, *most, replay.as_deref().map(speed).transpose()?)?
-        } else if let Some(file) = urls {
-            let text = String::from_utf8(bytes(file)?)
-                .map_err(|_| Failure::usage(format!("{} is not text in UTF-8", file.display())))?;
-            let requests = url_list(&text).map_err(|mistakes| {
-                Failure::usage(format!("{} cannot be read:\n  {}", file.display(), mistakes.join("\n  ")))
-            })?;
-            of_requests(requests, &file.display().to_string())?
-        } else if !lines.is_empty() {
-            let read =
-                |line: &String| curl(line).map_err(|problem| Failure::usage(format!("--curl {problem}: {line}")));
-            of_requests(lines.iter().map(read).collect::<Result<_, _>>()?, "--curl")?
-        } else if let Some(file) = har {
-            let recording = BrowserRecording::read(&bytes(file)?)
-                .map_err(|problem| Failure::usage(format!("{} {problem}", file.display())))?;
-            of_recording(recording, file)?
-        } else {
-            return Ok(None);
-        };
-        Ok(Some(traffic))
     }
 
-    /// Makes these the requests of a plan, their answers to be recorded, and prints what there is to say of them.
-    pub(crate) fn put_into(self, plan: &mut ComparePlan) -> Unrecordable {
-        let Self { exchanges, notes, scenario: _, load } = self;
-        notes.iter().for_each(|note| screen::note(note));
-        plan.unrecorded = exchanges.iter().map(|exchange| exchange.name.clone()).collect();
-        plan.workload.exchanges = exchanges;
-        if let Some(load) = load {
-            plan.load = load;
-        }
-        Unrecordable::LeftOut
+    /// What a walk over a site that takes `most` requests found; nothing where no page answered.
+    #[must_use]
+    pub fn of_crawl(mix: &Mix, summary: &CrawlSummary, most: usize) -> Option<Self> {
+        let exchanges = weighed(mix);
+        let notes = notes_of_crawl(exchanges.len(), most, summary);
+        (!exchanges.is_empty()).then_some(Self { exchanges, notes, scenario: None, load: None })
     }
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+fn bytes(path: &Path, open: OpenFile<'_>) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(|error| unreadable(path, &error))?;
+    opened(path, open).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(|error| unreadable(path, &error))?;
     Ok(bytes)
 }
 
 /// A file, unpacked where gzip has packed it.
-fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    unpacked(BufReader::with_capacity(1 << 16, File::open(path)?))
+fn opened(path: &Path, open: OpenFile<'_>) -> io::Result<Box<dyn Read>> {
+    unpacked(BufReader::with_capacity(1 << 16, open(path)?))
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::usage(format!("{} cannot be read: {error}", path.display()))
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    format!("{} cannot be read: {error}", path.display())
 }
 
 /// How many times faster than it was a log is played: `x2`.
-fn speed(typed: &str) -> Result<f64, Failure> {
+fn speed(typed: &str) -> Result<f64, String> {
     let speed = typed.strip_prefix('x').and_then(|speed| speed.parse::<f64>().ok());
     speed.filter(|speed| (0.1..=1000.0).contains(speed)).ok_or_else(|| {
-        Failure::usage(format!(
-            "--replay {typed} is no speed from x0.1 to x1000; x1 plays a log as it was, x2 twice as fast"
-        ))
+        format!("--replay {typed} is no speed from x0.1 to x1000; x1 plays a log as it was, x2 twice as fast")
     })
 }
 
 /// The load that plays a log so many times faster, and what there is to say of it.
-fn replayed(summary: &LogSummary, speed: f64) -> Result<(Load, String), Failure> {
+fn replayed(summary: &LogSummary, speed: f64) -> Result<(Load, String), String> {
     let replay = summary.replay.as_ref();
-    let Replay { at, minutes } =
-        replay.ok_or_else(|| Failure::usage("--replay needs the times of pages, and the log has none"))?;
+    let Replay { at, minutes } = replay.ok_or("--replay needs the times of pages, and the log has none")?;
     let load = Replay { at: *at, minutes: minutes.clone() }.load(speed);
-    let load: Load =
-        load.parse().map_err(|problem| Failure::usage(format!("--replay x{speed} makes a load that {problem}")))?;
+    let load: Load = load.parse().map_err(|problem| format!("--replay x{speed} makes a load that {problem}"))?;
     let (pages, length) = (minutes.iter().sum::<u64>(), minutes.len() as f64 / speed);
     let note = format!(
         "the load plays {pages} pages in {length:.1} minutes, x{speed} from {at} on, with the rate of each of {} minutes",
@@ -122,15 +137,16 @@ fn replayed(summary: &LogSummary, speed: f64) -> Result<(Load, String), Failure>
 }
 
 fn of_logs(
-    paths: &[impl AsRef<Path>],
+    paths: &[PathBuf],
     site: Option<&str>,
     most: usize,
     speed: Option<f64>,
-) -> Result<Traffic, Failure> {
+    open: OpenFile<'_>,
+) -> Result<PlannedTraffic, String> {
     let mut log = AccessLog::default();
-    for path in paths.iter().map(AsRef::as_ref) {
+    for path in paths {
         let failed = |error: io::Error| unreadable(path, &error);
-        let mut file = BufReader::with_capacity(1 << 18, open(path).map_err(failed)?);
+        let mut file = BufReader::with_capacity(1 << 18, opened(path, open).map_err(failed)?);
         let mut line = Vec::new();
         loop {
             line.clear();
@@ -143,11 +159,11 @@ fn of_logs(
     }
     let (mix, summary) = log.finish(site).map_err(|sites| {
         let site = site.unwrap_or_default();
-        Failure::usage(format!("the log has no request of {site}; it has those of {}", some(&sites)))
+        format!("the log has no request of {site}; it has those of {}", some(&sites))
     })?;
     if mix.requests.is_empty() {
         let notes = notes(&summary).join("\n  ");
-        return Err(Failure::usage(format!("the log has no page that was answered:\n  {notes}")));
+        return Err(format!("the log has no page that was answered:\n  {notes}"));
     }
     let pages = mix.total();
     let (taken, share) = mix.most_frequent(most);
@@ -161,7 +177,7 @@ fn of_logs(
     let replayed = speed.map(|speed| replayed(&summary, speed)).transpose()?;
     let (load, note) = replayed.unzip();
     notes.extend(note);
-    Ok(Traffic { exchanges: weighed(&taken), notes, scenario: None, load })
+    Ok(PlannedTraffic { exchanges: weighed(&taken), notes, scenario: None, load })
 }
 
 /// What became of the lines of a log.
@@ -207,8 +223,38 @@ fn notes(summary: &LogSummary) -> Vec<String> {
     notes
 }
 
+/// What became of the addresses that were found.
+fn notes_of_crawl(taken: usize, most: usize, summary: &CrawlSummary) -> Vec<String> {
+    let CrawlSummary { asked, failed, disallowed, are_all_disallowed, ends_of_sessions, alike, other_sites } = summary;
+    let names = |names: &mut dyn Iterator<Item = String>| some(&names.collect::<Vec<_>>());
+    let more = if taken == most { " (a larger --crawl takes more)" } else { ", all that was found" };
+    let requests = if taken == 1 { "request is" } else { "requests are" };
+    let addresses = if *asked == 1 { "address that was asked" } else { "addresses that were asked" };
+    let mut notes = vec![format!("{taken} {requests} taken of {asked} {addresses}{more}")];
+    if !failed.is_empty() {
+        let failed = names(&mut failed.iter().map(|(path, status)| format!("{path} ({status})")));
+        notes.push(format!("pages link to what fails: {failed}"));
+    }
+    if *are_all_disallowed {
+        notes.push("robots.txt disallows every page; it is not followed, since this is your own copy".to_owned());
+    }
+    if !disallowed.is_empty() {
+        notes.push(format!("not asked, since robots.txt disallows it: {}", names(&mut disallowed.iter().cloned())));
+    }
+    if !ends_of_sessions.is_empty() {
+        notes.push(format!("not asked, since it ends a session: {}", names(&mut ends_of_sessions.iter().cloned())));
+    }
+    if *alike > 0 {
+        notes.push(format!("{alike} addresses are left out that differ from others in a number or a value alone"));
+    }
+    if !other_sites.is_empty() {
+        notes.push(format!("other sites are not asked: {}", names(&mut other_sites.iter().cloned())));
+    }
+    notes
+}
+
 /// The first of these names.
-pub(crate) fn some(names: &[String]) -> String {
+fn some(names: &[String]) -> String {
     const MOST: usize = 5;
     match names.len().checked_sub(MOST) {
         Some(more @ 1..) => format!("{} and {more} more", names[..MOST].join(", ")),
@@ -217,9 +263,9 @@ pub(crate) fn some(names: &[String]) -> String {
 }
 
 /// Requests that a person chose, in their order; one that is there twice counts twice.
-fn of_requests(requests: Vec<RecordedRequest>, from: &str) -> Result<Traffic, Failure> {
+fn of_requests(requests: Vec<RecordedRequest>, from: &str) -> Result<PlannedTraffic, String> {
     if requests.is_empty() {
-        return Err(Failure::usage(format!("{from} holds no request")));
+        return Err(format!("{from} holds no request"));
     }
     let mut notes = Vec::new();
     let hosts: BTreeSet<&str> = requests.iter().filter_map(|request| request.host.as_deref()).collect();
@@ -239,10 +285,10 @@ fn of_requests(requests: Vec<RecordedRequest>, from: &str) -> Result<Traffic, Fa
             None => exchanges.push(exchange(request, 1, &exchanges)),
         }
     }
-    Ok(Traffic { exchanges, notes, scenario: None, load: None })
+    Ok(PlannedTraffic { exchanges, notes, scenario: None, load: None })
 }
 
-fn of_recording(recording: BrowserRecording, file: &Path) -> Result<Traffic, Failure> {
+fn of_recording(recording: BrowserRecording, file: &Path) -> Result<PlannedTraffic, String> {
     if let Some(sign_in) = SignIn::of(&recording) {
         return of_sign_in(sign_in, &recording);
     }
@@ -265,11 +311,11 @@ fn of_recording(recording: BrowserRecording, file: &Path) -> Result<Traffic, Fai
         notes.push(format!("other sites are left out: {}", some(&sites)));
     }
     let traffic = of_requests(pages.into_iter().map(|step| step.recorded).collect(), &file.display().to_string())?;
-    Ok(Traffic { notes: [notes, traffic.notes].concat(), ..traffic })
+    Ok(PlannedTraffic { notes: [notes, traffic.notes].concat(), ..traffic })
 }
 
 /// A visit with a sign-in: a scenario beside the page of its form, which shows that the application is there.
-fn of_sign_in(sign_in: SignIn, recording: &BrowserRecording) -> Result<Traffic, Failure> {
+fn of_sign_in(sign_in: SignIn, recording: &BrowserRecording) -> Result<PlannedTraffic, String> {
     let SignIn { form, tokens, scenario, variables, shows_user } = sign_in;
     let request =
         Request { method: "GET".to_owned(), path: form.clone(), headers: Default::default(), body: Vec::new() };
@@ -289,11 +335,11 @@ fn of_sign_in(sign_in: SignIn, recording: &BrowserRecording) -> Result<Traffic, 
         let sites: Vec<String> = recording.other_sites.iter().cloned().collect();
         notes.push(format!("other sites are left out: {}", some(&sites)));
     }
-    Ok(Traffic { exchanges: vec![exchange(request, 1, &[])], notes, scenario: Some(scenario), load: None })
+    Ok(PlannedTraffic { exchanges: vec![exchange(request, 1, &[])], notes, scenario: Some(scenario), load: None })
 }
 
 /// The requests of a mix, with weights in proportion to how often each was seen.
-pub(crate) fn weighed(mix: &Mix) -> Vec<Exchange> {
+fn weighed(mix: &Mix) -> Vec<Exchange> {
     let most = mix.requests.iter().map(|mixed| mixed.count).max().unwrap_or(1);
     let scaled = |count: u64| match most <= u64::from(MOST_WEIGHT) {
         true => u32::try_from(count).unwrap_or(MOST_WEIGHT),

@@ -1,30 +1,24 @@
-//! `stampede __yard-stick`: serves what studies measure to see how the machine drifts.
+//! The reference server: serves what studies measure to see how the machine drifts.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
-use stampede_conduct::reference_server::{COMMAND, body, table};
+use stampede_conduct::reference_server::{body, table};
 
-/// Serves until it is ended.
-pub(crate) fn serve(address: &str) -> ExitCode {
+/// Serves on an address until this process is ended.
+///
+/// # Errors
+///
+/// When the address cannot be had, or connections cannot be taken any more.
+pub fn serve(address: &str) -> io::Result<()> {
     let table: Arc<[u64]> = table().into();
-    let accept = || -> io::Result<()> {
-        for connection in TcpListener::bind(address)?.incoming() {
-            let (connection, table) = (connection?, Arc::clone(&table));
-            thread::spawn(move || answer(&connection, &table));
-        }
-        Ok(())
-    };
-    match accept() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "{COMMAND} {address}: {error}");
-            ExitCode::FAILURE
-        }
+    for connection in TcpListener::bind(address)?.incoming() {
+        let (connection, table) = (connection?, Arc::clone(&table));
+        thread::spawn(move || answer(&connection, &table));
     }
+    Ok(())
 }
 
 /// Answers every request of a connection until it is closed. None has a body.

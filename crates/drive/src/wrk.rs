@@ -1,22 +1,21 @@
-//! `stampede wrk`: the load, with the script that writes its requests where there is one, and the rates of its threads.
+//! wrk: the load, with the script that writes its requests where there is one, and the rates of its threads.
 
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stampede_conduct::{Bench, Host};
+use stampede_conduct::{Bench, Failure, Host, Interrupts};
 use stampede_core::Endpoint;
-use stampede_drive::{Live, lay_out};
-use stampede_load::{LoadResult, LoadSpec, RunningLoad, find_addresses, start, start_authored};
+use stampede_load::{RunningLoad, find_addresses, start, start_authored};
 use stampede_lua::{Distribution, LoadErrors, Lookup, LuaScript, Source, Summary, Trouble, Watch};
 use stampede_mimic::{Layout, Rates, ToolOutcome, ToolRun, WrkScript, WrkTotals};
+use stampede_seam::{LoadResult, LoadSpec};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
-use crate::backend::BackendChoice;
-use crate::exit::Failure;
-use crate::screen;
-use crate::signals::Signals;
+use crate::here::lay_out;
+use crate::live::Live;
+use crate::tool_output::ToolOutput;
 
 /// After this time a call of a script is taken for one without an end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,9 +23,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most that a state may have: far more than a script needs, and less than takes long to fill.
 const MOST_MEMORY: u64 = 512 << 20;
 
-pub(crate) fn run(run: ToolRun, mut layout: Layout, targets: Vec<Endpoint>, host: &dyn Host) -> Result<u8, Failure> {
+pub(crate) fn run(
+    run: ToolRun,
+    mut layout: Layout,
+    targets: Vec<Endpoint>,
+    host: &dyn Host,
+    output: &dyn ToolOutput,
+) -> Result<u8, Failure> {
     let cpus = lay_out(&host.cpus(), run.threads);
-    let backend = BackendChoice::Auto.find(&cpus, run.quiet);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let backend = runtime.block_on(host.backend(None, &cpus, run.quiet));
     // As wrk has it, each thread that is asked for is there, whatever the processors.
     let generator = cpus.generator.iter().copied().cycle().take(run.threads).collect();
     let (watch, bench) = (Watch::new(PATIENCE), Bench { host, no_wait: false, quiet: run.quiet });
@@ -35,9 +41,8 @@ pub(crate) fn run(run: ToolRun, mut layout: Layout, targets: Vec<Endpoint>, host
     let source = script.map(|script| source(script, &run, host.size().memory.get()));
     let mut spec = run.spec(targets, generator, backend);
     let script = source.map(|source| load_script(source, is_paced, &watch)).transpose()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let (result, rates, interrupted) = runtime.block_on(async {
-        let signals = Signals::new()?;
+        let interrupts = host.interrupts()?;
         let running = match &script {
             None => start(spec),
             Some(script) => {
@@ -45,7 +50,7 @@ pub(crate) fn run(run: ToolRun, mut layout: Layout, targets: Vec<Endpoint>, host
                 start_authored(spec, script.threads().map_err(Failure::usage)?)
             }
         };
-        drive(running.map_err(Failure::missing)?, script.as_ref(), &watch, signals, bench).await
+        drive(running.map_err(Failure::missing)?, script.as_ref(), &watch, interrupts, bench).await
     })?;
     layout.set_rates(rates);
     let outcome = ToolOutcome { result: &result, samples: &[], began: 0, time: &|seconds| seconds.to_string() };
@@ -53,11 +58,11 @@ pub(crate) fn run(run: ToolRun, mut layout: Layout, targets: Vec<Endpoint>, host
     if let Some(script) = &script {
         script.flush().map_err(Failure::usage)?;
     }
-    screen::print(&text)?;
+    output.print(&text)?;
     if let Some(script) = script.filter(LuaScript::has_done) {
         report(script, layout.wrk_totals(&result).unwrap_or_default(), &watch)?;
     }
-    screen::print(&format!("\n{note}"))?;
+    output.print(&format!("\n{note}"))?;
     Ok(layout.exit_code(&result, interrupted))
 }
 
@@ -126,7 +131,7 @@ async fn drive(
     running: RunningLoad,
     script: Option<&LuaScript>,
     watch: &Watch,
-    mut signals: Signals,
+    mut interrupts: Box<dyn Interrupts>,
     bench: Bench<'_>,
 ) -> Result<(LoadResult, Rates, bool), Failure> {
     let end = running.end().and_then(|end| Receiver::from_owned_fd(end.into()));
@@ -137,7 +142,7 @@ async fn drive(
     let interrupted = loop {
         tokio::select! {
             _ = end.read_u8() => break false,
-            () = signals.any() => {
+            _ = interrupts.next() => {
                 running.abort();
                 break true;
             }

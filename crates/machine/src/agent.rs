@@ -1,7 +1,4 @@
-//! `stampede __agent`: sees deployments from where it runs, for whoever is at the other end of standard input and output.
-
-use std::io::{self, Write as _};
-use std::process::ExitCode;
+//! An agent on this machine: sees deployments from where it runs, for whoever is at the other end of standard input and output.
 
 use stampede_agent::{AgentHost, PATIENCE};
 use stampede_core::with_causes;
@@ -16,20 +13,18 @@ use crate::open_files::raise_open_files;
 /// Serves until its input ends, or nothing comes any more; where `lock` says what for, while nobody else measures on this machine. Its
 /// load goes before other programs where so many agents as `first` says have a processor each: those that share one would wait for each
 /// other.
-pub(crate) fn serve(lock: Option<&str>, first: Option<usize>) -> ExitCode {
+///
+/// # Errors
+///
+/// When somebody else measures, or whoever asks is lost.
+pub fn serve(lock: Option<&str>, first: Option<usize>) -> Result<(), String> {
     raise_open_files();
     if first.is_some_and(|agents| available_cpus().len() >= agents) {
         // Who may not is as every program: a load that was late for it is found.
         let _ = stampede_priority::go_first();
     }
-    let served = lock.map(MeasuringLock::try_acquire).transpose().map_err(|error| with_causes(&error));
-    match served.and_then(|_lock| serve_streams()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            let _ = writeln!(io::stderr(), "stampede __agent: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    let lock = lock.map(MeasuringLock::try_acquire).transpose().map_err(|error| with_causes(&error));
+    lock.and_then(|_lock| serve_streams())
 }
 
 fn serve_streams() -> Result<(), String> {

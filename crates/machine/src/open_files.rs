@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub(crate) const OWN_FILES: u32 = 128;
 
 /// Raises the soft limit of open files to the hard one, and returns what is then allowed.
-pub(crate) fn raise_open_files() -> u32 {
+pub fn raise_open_files() -> u32 {
     let limit = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     let allowed = if raised.is_ok() { limit.maximum } else { limit.current };

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_conduct::{Failure, Host, Interrupts, Lock, Notices, Program, reference_server};
+use stampede_conduct::{Failure, Host, Interrupts, Lock, Notices, OwnProgram, reference_server};
 use stampede_core::{Bytes, Certificate, CpuLayout, Fut, Machine, Revision};
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, MachineSize};
@@ -16,30 +16,38 @@ use stampede_platforms::scope;
 use stampede_seam::Platform;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::notices::OnScreen;
+use crate::folders::cache_folder;
+use crate::onlooker::Onlooker;
 use crate::open_files::{OWN_FILES, raise_open_files};
 use crate::signals::Signals;
-use crate::{backend, folders, platform, screen};
+use crate::{backend, platform};
 
 /// How often a lock that another Stampede holds is tried.
 const LOCK_PAUSE: Duration = Duration::from_millis(200);
 
 /// The machine that this program runs on, as it is before this program keeps to a part of it.
-pub(crate) struct ThisMachine {
+pub struct ThisMachine {
+    onlooker: Onlooker<'static>,
     machine: Machine,
     cpus: Vec<u32>,
 }
 
 impl ThisMachine {
     /// To be made before anything is pinned: what this process may use then is the machine.
-    pub(crate) fn new() -> Self {
-        Self { machine: stampede_platforms::machine(), cpus: stampede_platforms::available_cpus() }
+    #[must_use]
+    pub fn new(onlooker: Onlooker<'static>) -> Self {
+        Self { onlooker, machine: stampede_platforms::machine(), cpus: stampede_platforms::available_cpus() }
+    }
+
+    /// Who is told, or only warned where it is to be quiet.
+    fn onlooker(&self, quiet: bool) -> Onlooker<'static> {
+        Onlooker { quiet, ..self.onlooker }
     }
 }
 
 impl Host for ThisMachine {
     fn notices(&self) -> &dyn Notices {
-        &OnScreen
+        self.onlooker.notices
     }
 
     fn machine(&self) -> Machine {
@@ -60,13 +68,13 @@ impl Host for ThisMachine {
 
     fn settle(&self) {
         if let Err(error) = scope::enter(Path::new("/")) {
-            screen::warning(&Failure::missing(error).message);
+            self.notices().warning(&Failure::missing(error).message);
         }
     }
 
     fn enter(&self, layout: &CpuLayout) -> Result<Runtime, Failure> {
         stampede_platforms::pin_to(&layout.generator).map_err(Failure::missing)?;
-        if !layout.is_shared() && crate::platform::goes_first() {
+        if !layout.is_shared() && platform::goes_first() {
             // Who may not is as every program: a load that was late for it is found in every trial.
             let _ = stampede_priority::go_first();
         }
@@ -94,7 +102,7 @@ impl Host for ThisMachine {
                     }
                     Err(LockError::Held { holder }) => {
                         if !told {
-                            screen::note(&format!("waiting for another Stampede that is measuring: {holder}"));
+                            self.notices().note(&format!("waiting for another Stampede that is measuring: {holder}"));
                         }
                         told = true;
                     }
@@ -112,25 +120,25 @@ impl Host for ThisMachine {
         server_cpus: Vec<u32>,
         quiet: bool,
     ) -> Fut<'a, Result<Box<dyn Platform>, Failure>> {
-        Box::pin(platform::platform(plan, beside, server_cpus, quiet))
+        Box::pin(platform::platform(plan, beside, server_cpus, self.onlooker(quiet)))
     }
 
     fn backend<'a>(&'a self, asked: Option<Backend>, cpus: &'a CpuLayout, quiet: bool) -> Fut<'a, Backend> {
-        Box::pin(backend::find_aside(asked, cpus, quiet))
+        Box::pin(backend::find(asked, cpus, self.onlooker(quiet)))
     }
 
     fn revision<'a>(&'a self, folder: &'a Path) -> Fut<'a, Option<Revision>> {
         Box::pin(stampede_platforms::revision(folder))
     }
 
-    fn program(&self) -> Result<Program, Failure> {
+    fn program(&self) -> Result<OwnProgram, Failure> {
         let path = env::current_exe().map_err(Failure::missing)?;
         let found = fs::metadata(&path).map_err(Failure::missing)?;
         // Whatever the version says, another file is another program.
         let version = format!("{} {}.{}", found.len(), found.mtime(), found.mtime_nsec());
-        let folder = folders::cache()?.join(reference_server::ID);
+        let folder = cache_folder()?.join(reference_server::ID);
         fs::create_dir_all(&folder).map_err(Failure::missing)?;
-        Ok(Program { path, version, folder })
+        Ok(OwnProgram { path, version, folder })
     }
 
     fn certificate(&self) -> Result<Certificate, Failure> {

@@ -4,14 +4,19 @@ use stampede_conduct::{Failure, Interrupts, LocalFut};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The signals that ask to stop. From the making of this on they no longer end the process by themselves.
-pub(crate) struct Signals {
+pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
 impl Signals {
-    pub(crate) fn new() -> Result<Self, Failure> {
+    /// Listens for them. To be called on an asynchronous runtime.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses it.
+    pub fn new() -> Result<Self, Failure> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt()).map_err(Failure::missing)?,
             terminate: signal(SignalKind::terminate()).map_err(Failure::missing)?,
@@ -20,7 +25,7 @@ impl Signals {
     }
 
     /// Waits for the first of them.
-    pub(crate) async fn any(&mut self) {
+    pub async fn any(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

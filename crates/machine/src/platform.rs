@@ -15,8 +15,11 @@ use stampede_platforms::docker::{DockerConfig, DockerPlatform, SoftwareSource};
 use stampede_platforms::{LocalConfig, LocalPlatform, scope};
 use stampede_seam::{Platform, Vantage};
 
-use crate::notices::OnScreen;
-use crate::{clean, folders, looker, screen};
+use crate::folders::{cache_folder, state_folder};
+use crate::onlooker::Onlooker;
+
+/// The command that this program is started with in a container, to look around; its argument is the questions.
+pub const LOOK: &str = "__look";
 
 /// The plan's platform, on these processors, with all that the runtimes of the plan and of those beside it need and that it can give
 /// them.
@@ -24,22 +27,22 @@ pub(crate) async fn platform(
     plan: &ComparePlan,
     beside: &[&ComparePlan],
     server_cpus: Vec<u32>,
-    quiet: bool,
+    onlooker: Onlooker<'_>,
 ) -> Result<Box<dyn Platform>, Failure> {
     match &plan.platform {
         PlatformChoice::Local => {
-            let config = config(plan, server_cpus)?;
-            let vantage = vantage(plan, quiet).await?;
+            let config = local_config(plan, server_cpus)?;
+            let vantage = vantage(plan, onlooker).await?;
             // It cleans up after Stampedes that were killed, which may take a while.
             let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config, vantage)).await {
                 Ok(platform) => platform.map_err(Failure::missing)?,
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             };
-            clean::tell(platform.cleaned());
+            onlooker.cleaned(platform.cleaned());
             if !geteuid().is_root() && !scope::can_limit(Path::new("/")) {
                 let program = env::current_exe().map_err(Failure::missing)?;
                 let line = as_root(&program.to_string_lossy(), env::args().skip(1));
-                screen::note(&format!(
+                onlooker.notices.note(&format!(
                     "This user cannot limit CPU and memory here, and figures without limits do not count. As root:\n  {line}"
                 ));
             }
@@ -50,14 +53,15 @@ pub(crate) async fn platform(
             let all = [plan].into_iter().chain(beside.iter().copied());
             let is_needed = all.clone().any(|plan| plan.yard_stick)
                 || all.flat_map(|plan| &plan.candidates).any(|candidate| !candidate.runtime.serves_images());
-            let software = if is_needed { source(software) } else { SoftwareSource::Nowhere };
-            Ok(Box::new(containers(software, plan, beside, server_cpus, quiet).await?))
+            let software = if is_needed { software_source(software) } else { SoftwareSource::Nowhere };
+            Ok(Box::new(containers(software, plan, beside, server_cpus, onlooker).await?))
         }
     }
 }
 
 /// Where the runtimes of a plan in containers come from.
-pub(crate) fn source(software: &Software) -> SoftwareSource {
+#[must_use]
+pub fn software_source(software: &Software) -> SoftwareSource {
     match software {
         Software::Makers => SoftwareSource::Makers { kept: None },
         Software::Kept(record) => SoftwareSource::Makers { kept: Some(record.clone()) },
@@ -71,49 +75,57 @@ fn as_root(program: &str, args: impl Iterator<Item = String>) -> String {
 }
 
 /// Containers with all that the runtimes of a plan and of those beside it need.
-pub(crate) async fn containers(
+///
+/// # Errors
+///
+/// When the engine is not there, or cannot give them that.
+pub async fn containers(
     software: SoftwareSource,
     plan: &ComparePlan,
     beside: &[&ComparePlan],
     server_cpus: Vec<u32>,
-    quiet: bool,
+    onlooker: Onlooker<'_>,
 ) -> Result<DockerPlatform, Failure> {
     let all = || [plan].into_iter().chain(beside.iter().copied());
     let config = DockerConfig {
-        state_dir: folders::state(),
-        cache_dir: folders::cache()?,
+        state_dir: state_folder(),
+        cache_dir: cache_folder()?,
         server_cpus,
         ready_timeout: plan.ready_timeout,
         software,
         offline: plan.offline,
         warden: warden()?,
-        looker: (env::current_exe().map_err(Failure::missing)?, vec![looker::COMMAND.into()]),
+        looker: (env::current_exe().map_err(Failure::missing)?, vec![LOOK.into()]),
         sources: all().flat_map(|plan| &plan.candidates).map(|candidate| candidate.app.source.clone()).collect(),
         parts: !plan.topology.is_single(),
-        tell: if quiet { |_| {} } else { screen::note },
+        tell: if onlooker.quiet { |_| {} } else { onlooker.tell },
     };
-    let vantage = vantage(plan, quiet).await?;
+    let vantage = vantage(plan, onlooker).await?;
     let platform = DockerPlatform::new(config, vantage).await.map_err(Failure::missing)?;
-    clean::tell(platform.cleaned());
+    onlooker.cleaned(platform.cleaned());
     platform.provide(&all().flat_map(needs).collect::<Vec<_>>()).await.map_err(Failure::missing)?;
     Ok(platform)
 }
 
 /// The vantage of a plan, by its generators where it has some.
-async fn vantage(plan: &ComparePlan, quiet: bool) -> Result<Arc<dyn Vantage>, Failure> {
+async fn vantage(plan: &ComparePlan, onlooker: Onlooker<'_>) -> Result<Arc<dyn Vantage>, Failure> {
     let purpose = format!("compare {}", plan.workload.id);
     // This process is on the processors of the load; the backend is found later, and epoll is what all machines have.
     let cpus = stampede_platforms::available_cpus();
     let demand = Demand { purpose: &purpose, loads: vec![&plan.load], cpus: &cpus, backend: Backend::Epoll };
-    stampede_drive::vantage(&plan.generators, Vec::new(), demand, (&OnScreen, quiet)).await
+    stampede_drive::vantage(&plan.generators, Vec::new(), demand, (onlooker.notices, onlooker.quiet)).await
 }
 
-/// What the platform is told, for a plan that is served by these processors.
-pub(crate) fn config(plan: &ComparePlan, server_cpus: Vec<u32>) -> Result<LocalConfig, Failure> {
+/// What the platform of this machine's processes is told, for a plan that is served by these processors.
+///
+/// # Errors
+///
+/// When this program's file, or the user's cache, is not known.
+pub fn local_config(plan: &ComparePlan, server_cpus: Vec<u32>) -> Result<LocalConfig, Failure> {
     Ok(LocalConfig {
         warden: warden()?,
-        state_dir: folders::state(),
-        cache_dir: folders::cache()?,
+        state_dir: state_folder(),
+        cache_dir: cache_folder()?,
         server_cpus,
         listen: plan.listen,
         ready_timeout: plan.ready_timeout,

@@ -1,0 +1,36 @@
+//! A search for a size.
+
+use stampede_analysis::analyse;
+use stampede_conduct::{Exit, Failure, Sizing, size_exit};
+use stampede_report::size::SizeView;
+use stampede_report::{ReportAnswer, StudyView};
+
+use crate::WriteAnswer;
+
+/// What a search for a size came to.
+///
+/// # Errors
+///
+/// When a report cannot be written.
+pub fn size(sizing: &Sizing<'_>, write: WriteAnswer<'_>) -> Result<Exit, Failure> {
+    let (plan, found, runtimes) = (sizing.plan(), sizing.found(), sizing.runtimes());
+    let analyses: Vec<_> = sizing.studies().iter().map(|stored| analyse(&stored.study, &stored.trials)).collect();
+    let studies: Vec<StudyView<'_>> =
+        sizing.studies().iter().zip(&analyses).map(|(stored, analysis)| StudyView::of(stored, analysis)).collect();
+    write(&ReportAnswer::Size(&SizeView {
+        id: sizing.id(),
+        workload: plan.plan.workload.id.as_str(),
+        load: &plan.load,
+        rate: plan.rate,
+        headroom: plan.headroom,
+        slo: plan.plan.slo.as_ref(),
+        runtimes: &runtimes,
+        grid: sizing.grid(),
+        readings: sizing.readings(),
+        found: &found,
+        tariff: &plan.tariff,
+        is_out_of_time: sizing.is_out_of_time(),
+        studies: &studies,
+    }))?;
+    Ok(size_exit(&found, sizing.readings()))
+}
