@@ -5,6 +5,7 @@
 //! Pure: text in, text out; who asks writes the files and puts copies of the application and of built programs beside them.
 
 mod bundle;
+mod composer;
 mod health;
 mod image;
 mod manifest;
@@ -21,6 +22,7 @@ mod target;
 mod template;
 
 pub use bundle::{Bundle, BundleFile, ExportError, export};
+pub use composer::{COMPOSER_IMAGE, composer};
 pub use next::next;
 pub use order::{Image, ImageSoftware, Order, Package, label};
 pub use origin::{BundleOrigin, Measured};

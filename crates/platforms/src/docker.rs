@@ -5,6 +5,7 @@
 //! place, so files, sockets and logs are the same inside and outside. The software comes from an image of a distribution with
 //! packages of it; or the container is of an image that serves by itself, which is run as it is. The load goes to the container's own address, past the engine's proxy.
 
+mod composer;
 mod container_end;
 mod context;
 pub(crate) mod engine;
@@ -97,6 +98,8 @@ pub struct DockerConfig {
     pub sources: Vec<PathBuf>,
     /// Whether deployments have parts, which get control groups below a container's: only root can make them.
     pub parts: bool,
+    /// Whether an application is prepared by Composer, which comes from its makers where the image has it not.
+    pub composer: bool,
     /// Says to the user what takes long.
     pub tell: fn(&str),
 }
@@ -433,8 +436,12 @@ impl Platform for DockerPlatform {
             if app.prepare.is_empty() {
                 return Ok(app_copy::prepared(app.source.clone(), remarks));
             }
-            let image = self.software_of(None).map_err(PrepareError::Copy)?;
-            let preparation = preparation::prepare(&self.engine, &self.config.state_dir, image, app).await?;
+            let mut image = self.software_of(None).map_err(PrepareError::Copy)?;
+            if composer::is_run_by(app) {
+                image = self.with_composer(image).await.map_err(|error| PrepareError::Copy(with_causes(&error)))?;
+            }
+            let offline = self.config.offline;
+            let preparation = preparation::prepare(&self.engine, &self.config.state_dir, image, app, offline).await?;
             let folder = preparation.folder.app();
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
             Ok(app_copy::prepared(folder, remarks))
