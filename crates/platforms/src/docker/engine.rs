@@ -2,14 +2,17 @@
 
 use std::collections::HashMap;
 use std::env;
+use std::fs;
 use std::future::Future;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bollard::models::SystemInfo;
-use bollard::query_parameters::{ListContainersOptions, ListNetworksOptions, RemoveContainerOptions};
+use bollard::models::{SystemInfo, SystemInfoCgroupDriverEnum};
+use bollard::query_parameters::{
+    ListContainersOptions, ListNetworksOptions, ListVolumesOptions, RemoveContainerOptions, RemoveVolumeOptions,
+};
 use bollard::{API_DEFAULT_VERSION, Docker};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +30,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(crate) struct Engine {
     pub(crate) docker: Docker,
     pub(crate) socket: PathBuf,
+    /// Whether it is Podman's service.
+    pub(crate) is_podman: bool,
 }
 
 /// The socket of the engine that is meant.
@@ -52,7 +57,16 @@ impl Engine {
         if docker.client_version() < OLDEST {
             return Err(DockerError::TooOld(docker.client_version().to_string()));
         }
-        Ok(Self { docker, socket: socket.to_owned() })
+        // <https://docs.podman.io/en/latest/_static/api.html#tag/system-(compat)/operation/SystemVersion>
+        let version = docker.version().await.map_err(api("ask the engine for its version"))?;
+        let is_podman = version.components.iter().flatten().any(|part| part.name.contains("Podman"));
+        Ok(Self { docker, socket: socket.to_owned(), is_podman })
+    }
+
+    /// Whether its control groups are units of systemd.
+    pub(crate) async fn is_of_systemd(&self) -> Result<bool, DockerError> {
+        let info = self.docker.info().await.map_err(api("ask the engine what it is"))?;
+        Ok(info.cgroup_driver == Some(SystemInfoCgroupDriverEnum::SYSTEMD))
     }
 
     /// What the engine says of itself, where it is one whose containers this process can measure.
@@ -97,16 +111,43 @@ impl Containers {
         HashMap::from([(RUN.to_owned(), self.label.clone())])
     }
 
+    /// What the run's network and its first container are called.
+    pub(crate) fn name(&self) -> String {
+        format!("stampede-{}", self.label)
+    }
+
+    /// What the group is called that holds several containers: without the dashes by which systemd takes it for one within others.
+    pub(crate) fn group_name(&self) -> String {
+        format!("stampede_{}", self.label.replace('-', "_"))
+    }
+
+    /// That group as an engine is told of it. <https://docs.docker.com/reference/cli/dockerd/#default-cgroup-parent>
+    pub(crate) fn parent(&self, is_of_systemd: bool) -> String {
+        let name = self.group_name();
+        if is_of_systemd { format!("{name}.slice") } else { format!("/{name}") }
+    }
+
+    /// Removes the group that held several containers, where there was one: it is empty, or stays.
+    fn remove_group(&self) {
+        const ROOT: &str = "/sys/fs/cgroup";
+        let below = fs::read_dir(ROOT).into_iter().flatten().flatten().map(|entry| entry.path());
+        for folder in below.chain([PathBuf::from(ROOT)]) {
+            let _ = fs::remove_dir(folder.join(self.group_name()));
+        }
+    }
+
     /// Removes all that belongs to the run, whatever it does. What is gone already is no failure.
     pub(crate) fn remove(&self, deadline: Instant) -> Result<(), DockerError> {
         block_on(async {
             let engine = Engine::connect(&self.socket).await?;
-            while !self.remove_once(&engine.docker).await? {
+            let is_done = async || self.remove_once(&engine.docker).await;
+            while !is_done().await? {
                 if Instant::now() >= deadline {
                     return Err(DockerError::Left(self.label.clone()));
                 }
                 tokio::time::sleep(PAUSE).await;
             }
+            self.remove_group();
             Ok(())
         })
     }
@@ -120,13 +161,20 @@ impl Containers {
             let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
             unless_gone(docker.remove_container(id, Some(options)).await).map_err(api("remove a container"))?;
         }
+        let volumes = ListVolumesOptions { filters: filters.clone() };
+        let volumes = docker.list_volumes(Some(volumes)).await.map_err(api("list the run's volumes"))?;
+        let volumes = volumes.volumes.unwrap_or_default();
+        for volume in volumes.iter().filter(|_| containers.is_empty()) {
+            let removed = docker.remove_volume(&volume.name, None::<RemoveVolumeOptions>).await;
+            unless_gone(removed).map_err(api("remove a volume"))?;
+        }
         let networks = ListNetworksOptions { filters };
         let networks = docker.list_networks(Some(networks)).await.map_err(api("list the run's networks"))?;
         // A network goes when nothing is in it any more.
         for id in networks.iter().filter(|_| containers.is_empty()).filter_map(|network| network.id.as_deref()) {
             unless_gone(docker.remove_network(id).await).map_err(api("remove a network"))?;
         }
-        Ok(containers.is_empty() && networks.is_empty())
+        Ok(containers.is_empty() && volumes.is_empty() && networks.is_empty())
     }
 }
 
