@@ -30,8 +30,15 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(crate) struct Engine {
     pub(crate) docker: Docker,
     pub(crate) socket: PathBuf,
+}
+
+/// What tells an engine from others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
     /// Whether it is Podman's service.
     pub(crate) is_podman: bool,
+    /// Whether its control groups are units of systemd.
+    pub(crate) is_of_systemd: bool,
 }
 
 /// The socket of the engine that is meant.
@@ -57,16 +64,16 @@ impl Engine {
         if docker.client_version() < OLDEST {
             return Err(DockerError::TooOld(docker.client_version().to_string()));
         }
-        // <https://docs.podman.io/en/latest/_static/api.html#tag/system-(compat)/operation/SystemVersion>
-        let version = docker.version().await.map_err(api("ask the engine for its version"))?;
-        let is_podman = version.components.iter().flatten().any(|part| part.name.contains("Podman"));
-        Ok(Self { docker, socket: socket.to_owned(), is_podman })
+        Ok(Self { docker, socket: socket.to_owned() })
     }
 
-    /// Whether its control groups are units of systemd.
-    pub(crate) async fn is_of_systemd(&self) -> Result<bool, DockerError> {
+    /// What tells it from other engines.
+    pub(crate) async fn manner(&self) -> Result<Manner, DockerError> {
         let info = self.docker.info().await.map_err(api("ask the engine what it is"))?;
-        Ok(info.cgroup_driver == Some(SystemInfoCgroupDriverEnum::SYSTEMD))
+        // <https://docs.podman.io/en/latest/_static/api.html#tag/system-(compat)/operation/SystemVersion>
+        let version = self.docker.version().await.map_err(api("ask the engine for its version"))?;
+        let is_podman = version.components.iter().flatten().any(|part| part.name.contains("Podman"));
+        Ok(Manner { is_podman, is_of_systemd: info.cgroup_driver == Some(SystemInfoCgroupDriverEnum::SYSTEMD) })
     }
 
     /// What the engine says of itself, where it is one whose containers this process can measure.

@@ -21,7 +21,7 @@ use stampede_cgroup::{Group, V1Folders};
 use stampede_core::{Limits, Volume, with_causes};
 
 use super::container_end;
-use super::engine::{Containers, Engine, api, block_on};
+use super::engine::{Containers, Engine, Manner, api, block_on};
 use super::error::DockerError;
 use super::image::tar_of;
 use super::inside::Inside;
@@ -153,9 +153,10 @@ fn make(socket: PathBuf, state_dir: &Path, order: &OwnOrder) -> Result<OwnRun, D
             let volume = VolumeCreateRequest { name, labels: Some(containers.labels()), ..Default::default() };
             engine.docker.create_volume(volume).await.map_err(api("make a volume"))?;
         }
-        let is_of_systemd = engine.is_of_systemd().await?;
-        let mut maker = Maker { engine: &engine, containers: &containers, network: &network, order, hosts: Vec::new() };
-        maker.start_all(containers.parent(is_of_systemd)).await
+        let manner = engine.manner().await?;
+        let mut maker =
+            Maker { engine: &engine, containers: &containers, network: &network, order, manner, hosts: Vec::new() };
+        maker.start_all(containers.parent(manner.is_of_systemd)).await
     });
     let (members, group, started) = begun?;
     Ok(OwnRun { members, folder, group, started, owner })
@@ -182,6 +183,7 @@ struct Maker<'a> {
     containers: &'a Containers,
     network: &'a str,
     order: &'a OwnOrder,
+    manner: Manner,
     /// The addresses of those that run, by name, since an engine need not have names for them: `name:address`.
     hosts: Vec<String>,
 }
@@ -387,7 +389,7 @@ fn tar_of_folders(folder: &Path) -> Vec<u8> {
 /// The container of an image that serves by itself: its user, entry point and signals are its own unless it is told others. It stays
 /// when it has ended, so that what it printed can be read, and its own checks of its health, which would run within its limits, are off.
 fn body(process: &OwnProcess, maker: &Maker<'_>, parent: Option<&str>) -> ContainerCreateBody {
-    let Maker { engine, containers, network, order, hosts } = maker;
+    let Maker { engine: _, containers, network, order, manner, hosts } = maker;
     let OwnProcess { image, name, entry_point, command, env, user, dir, volumes, ports: _, is_measured: _ } = process;
     let common = HostConfig { ulimits: files_limit(), ..Default::default() };
     let is_held = process.is_measured || parent.is_some();
@@ -405,7 +407,7 @@ fn body(process: &OwnProcess, maker: &Maker<'_>, parent: Option<&str>) -> Contai
         Volume::Shown { .. } | Volume::Shared { .. } => None,
     });
     let log = OWN_LOG.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let (log_driver, log) = if engine.is_podman { ("k8s-file", None) } else { ("local", Some(log.into())) };
+    let (log_driver, log) = if manner.is_podman { ("k8s-file", None) } else { ("local", Some(log.into())) };
     let aliases =
         (!name.is_empty()).then(|| EndpointSettings { aliases: Some(vec![name.clone()]), ..Default::default() });
     ContainerCreateBody {
