@@ -150,8 +150,9 @@ impl DockerPlatform {
         if config.parts && !geteuid().is_root() {
             return Err(NewDockerError::Parts);
         }
-        let engine = Engine::connect(&engine::socket()?).await?;
+        let mut engine = Engine::connect(&engine::socket()?).await?;
         let info = engine.examine().await?;
+        engine.tells_ends = !engine.manner().await?.is_podman;
         let state_dir = config.state_dir.clone();
         let cleaned = match tokio::task::spawn_blocking(move || take_state(&state_dir)).await {
             Ok(cleaned) => cleaned?,

@@ -30,6 +30,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(crate) struct Engine {
     pub(crate) docker: Docker,
     pub(crate) socket: PathBuf,
+    /// Whether it tells how a program ended that nobody is attached to. Podman does not.
+    pub(crate) tells_ends: bool,
 }
 
 /// What tells an engine from others.
@@ -64,7 +66,7 @@ impl Engine {
         if docker.client_version() < OLDEST {
             return Err(DockerError::TooOld(docker.client_version().to_string()));
         }
-        Ok(Self { docker, socket: socket.to_owned() })
+        Ok(Self { docker, socket: socket.to_owned(), tells_ends: true })
     }
 
     /// What tells it from other engines.
