@@ -5,6 +5,7 @@ use std::env;
 use std::fs;
 use std::future::Future;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -82,9 +83,17 @@ impl Engine {
     pub(crate) async fn examine(&self) -> Result<SystemInfo, DockerError> {
         let info = self.docker.info().await.map_err(api("ask the engine what it is"))?;
         judge(&info)?;
-        Ok(info)
+        // Podman does not say that it runs without root: its files are that user's then.
+        let of_root =
+            info.docker_root_dir.as_ref().and_then(|folder| fs::metadata(folder).ok()).map(|folder| folder.uid());
+        match of_root {
+            Some(0) | None => Ok(info),
+            Some(_) => Err(DockerError::Unsuitable(ROOTLESS)),
+        }
     }
 }
+
+const ROOTLESS: &str = "it runs without root, where files and limits of containers are not this user's";
 
 /// Refuses engines whose containers cannot be held to limits or not be read from here.
 fn judge(info: &SystemInfo) -> Result<(), DockerError> {
@@ -92,7 +101,7 @@ fn judge(info: &SystemInfo) -> Result<(), DockerError> {
     let has = |name: &str| options.iter().any(|option| option.split(',').any(|part| part == name));
     let system = info.operating_system.as_deref().unwrap_or_default();
     let reason = if has("name=rootless") {
-        "it runs without root, where files and limits of containers are not this user's"
+        ROOTLESS
     } else if has("name=userns") {
         "it gives containers other users' numbers (userns-remap), which cannot read what is prepared for them"
     } else if system.contains("Docker Desktop") {
