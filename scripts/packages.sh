@@ -62,6 +62,7 @@ if [ "$purpose" = test ]; then
     need docker.io -- program docker
     need debootstrap -- program debootstrap
     need docker-compose -- program docker-compose
+    need composer -- program composer
     need nodejs npm -- program npm
     need chromium -- program chromium
     need sqlite3 -- program sqlite3

@@ -14,12 +14,16 @@ pub struct ImageApp {
     pub volumes: Vec<Volume>,
     /// The port that takes the load; found by asking where it is not given.
     pub port: Option<u16>,
+    /// The web server that is put before it, where it was asked for: an image that speaks FastCGI gets one in any case.
+    pub front: Option<WebServer>,
+    /// The folder in it whose files that web server sends; found by looking where it is not given.
+    pub root: Option<String>,
 }
 
 impl ImageApp {
     /// An image as it is.
     pub fn of(source: ImageSource) -> Self {
-        Self { source, command: Vec::new(), volumes: Vec::new(), port: None }
+        Self { source, command: Vec::new(), volumes: Vec::new(), port: None, front: None, root: None }
     }
 }
 
@@ -37,6 +41,37 @@ pub enum ImageSource {
     },
     /// The Dockerfile in this folder, which is what it is built from.
     Dockerfile(PathBuf),
+    /// Several, which serve together.
+    Compose(ComposeFile),
+}
+
+/// A file of Docker Compose: images that serve together. <https://docs.docker.com/reference/compose-file/>
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComposeFile {
+    /// The file.
+    pub file: PathBuf,
+    /// Which of its services are under test; empty where each is but for those that are known as what others use.
+    pub services: Vec<String>,
+}
+
+/// A web server that can be put before an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebServer {
+    /// nginx.
+    Nginx,
+}
+
+/// How a web server is put before an image that speaks FastCGI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FastCgiFront {
+    /// The image of its makers.
+    pub image: &'static str,
+    /// The page that describes the image.
+    pub source: &'static str,
+    /// The place of its configuration there.
+    pub place: &'static str,
+    /// Its configuration, with the places `listen` (a port), `fpm` (an address), `root` (a folder) and `workers`.
+    pub config: &'static str,
 }
 
 impl fmt::Display for ImageSource {
@@ -44,6 +79,7 @@ impl fmt::Display for ImageSource {
         match self {
             Self::Named(name) | Self::Kept { name, id: _ } => f.write_str(name),
             Self::Dockerfile(folder) => write!(f, "{}/Dockerfile", folder.display()),
+            Self::Compose(ComposeFile { file, services: _ }) => write!(f, "{}", file.display()),
         }
     }
 }
@@ -63,6 +99,13 @@ pub enum Volume {
         /// Its place in the container.
         at: String,
     },
+    /// An empty volume of the run that several containers write to.
+    Shared {
+        /// What it is called.
+        name: String,
+        /// Its place in the container.
+        at: String,
+    },
 }
 
 /// A container of an image of its own, whose first process is the image's. Its deployment has one unit, whose program holds the
@@ -77,6 +120,14 @@ pub struct Container {
     pub volumes: Vec<Volume>,
     /// The port that takes the load; found by asking where it is not given.
     pub port: Option<u16>,
+    /// The file that it is of with others, which it stands for.
+    pub compose: Option<ComposeFile>,
+    /// The web server that was asked for.
+    pub front: Option<WebServer>,
+    /// The folder in it whose files that web server sends, where it is given.
+    pub root: Option<String>,
+    /// How a web server is put before one that speaks FastCGI.
+    pub fast_cgi: FastCgiFront,
     /// What images of makers need to serve plain HTTP to anybody.
     pub known: &'static [KnownImage],
 }

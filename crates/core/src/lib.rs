@@ -96,7 +96,9 @@ pub use gauge::Gauge;
 pub use gzip::unpacked;
 pub use http_status::named_status;
 pub use id::{AddressId, CaseId, RuntimeId, StudyId, UnitId, WorkloadId};
-pub use image::{Container, ImageApp, ImageSign, ImageSource, KnownImage, Volume};
+pub use image::{
+    ComposeFile, Container, FastCgiFront, ImageApp, ImageSign, ImageSource, KnownImage, Volume, WebServer,
+};
 pub use inside::{
     InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideTimes, InsideWait,
 };

@@ -6,6 +6,7 @@
 
 mod bundle;
 mod bundle_file;
+mod composer;
 mod export_error;
 mod health;
 mod image;
@@ -25,6 +26,7 @@ mod template;
 
 pub use bundle::{Bundle, export};
 pub use bundle_file::BundleFile;
+pub use composer::{COMPOSER_IMAGE, composer};
 pub use export_error::ExportError;
 pub use next::next;
 pub use order::{BundleOrder, Image, ImageSoftware, Package, label};

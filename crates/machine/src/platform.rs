@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustix::process::geteuid;
 use stampede_conduct::{Failure, needs};
-use stampede_core::shell_line;
+use stampede_core::{App, shell_line};
 use stampede_drive::Demand;
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, PlatformChoice, Software};
@@ -97,6 +97,7 @@ pub async fn containers(
         warden: warden()?,
         looker: (env::current_exe().map_err(Failure::missing)?, vec![LOOK.into()]),
         sources: all().flat_map(|plan| &plan.candidates).map(|candidate| candidate.app.source.clone()).collect(),
+        composer: all().flat_map(|plan| &plan.candidates).any(|candidate| needs_composer(&candidate.app)),
         parts: !plan.topology.is_single(),
         tell: if onlooker.quiet { |_| {} } else { onlooker.tell },
     };
@@ -105,6 +106,11 @@ pub async fn containers(
     onlooker.cleaned(platform.cleaned());
     platform.provide(&all().flat_map(needs).collect::<Vec<_>>()).await.map_err(Failure::missing)?;
     Ok(platform)
+}
+
+/// Whether an application is prepared by Composer.
+fn needs_composer(app: &App) -> bool {
+    app.prepare.iter().any(|command| command.first().is_some_and(|program| program == "composer"))
 }
 
 /// The vantage of a plan, by its generators where it has some.

@@ -6,7 +6,7 @@ use stampede_core::{App, Play, Workload, WorkloadId};
 
 use crate::autoloader;
 use crate::document::{Place, Text};
-use crate::look::{Look, Unfit, logs, look};
+use crate::look::{Look, Packages, Unfit, logs, look};
 use crate::mistake::{Gathered, Mistakes};
 use crate::php_base::ExtensionsEntry;
 use crate::plan_file::PlanFile;
@@ -35,9 +35,9 @@ impl Served {
 /// # Errors
 ///
 /// That the folder holds none that is known.
-pub(crate) fn in_folder(folder: &Path, index: Option<&Path>) -> Result<Served, Mistakes> {
+pub(crate) fn in_folder(folder: &Path, index: Option<&Path>, packages: Packages) -> Result<Served, Mistakes> {
     let place = format!("folder {}", folder.display());
-    let look = look(folder, index).map_err(|Unfit { problem, fix, .. }| {
+    let look = look(folder, index, packages).map_err(|Unfit { problem, fix, .. }| {
         let fix = fix.unwrap_or_else(|| "name the application's folder, or describe it in a stampede.yaml".to_owned());
         Mistakes::one(&place, problem, fix)
     })?;
@@ -46,13 +46,18 @@ pub(crate) fn in_folder(folder: &Path, index: Option<&Path>) -> Result<Served, M
 }
 
 /// The application of a plan. `index` takes the place of the plan's own.
-pub(crate) fn in_plan(file: &PlanFile, section: &AppSection, index: Option<&Path>) -> Result<Served, Mistakes> {
+pub(crate) fn in_plan(
+    file: &PlanFile,
+    section: &AppSection,
+    index: Option<&Path>,
+    packages: Packages,
+) -> Result<Served, Mistakes> {
     let place = file.place("app");
     let mut section = section.clone();
     section.index = index.map(Path::to_owned).or(section.index);
     let folder = file.folder.join(&section.dir.0);
     let look = (section.kind.is_none() && folder.is_dir())
-        .then(|| look(&folder, section.index.as_deref()))
+        .then(|| look(&folder, section.index.as_deref(), packages))
         .transpose()
         // Images bring applications of their own.
         .or_else(|unfit| if file.has_images() { Ok(None) } else { Err(unfit) })
@@ -116,8 +121,13 @@ fn over(section: AppSection, look: &Look) -> AppSection {
         extensions,
         env,
         prepare,
+        install,
         ..
     } = look;
+    // Commands that run Composer themselves know how.
+    let runs_composer = section.prepare.iter().flatten().flatten().any(|word| word.0 == "composer");
+    let install = install.iter().filter(|_| !runs_composer);
+    let install = install.map(|command| command.iter().cloned().map(Text).collect());
     let prepare = || prepare.iter().map(|command| command.iter().cloned().map(Text).collect()).collect();
     let env = env.iter().map(|(name, value)| (name.clone(), Text(value.clone())));
     let ExtensionsEntry { origin, names } = section.extensions.unwrap_or_default();
@@ -132,7 +142,7 @@ fn over(section: AppSection, look: &Look) -> AppSection {
         deny: section.deny.or_else(|| Some(deny.clone())),
         extensions: Some(ExtensionsEntry { origin, names: names.or_else(|| Some(extensions.clone())) }),
         env: env.chain(section.env).collect(),
-        prepare: section.prepare.or_else(|| Some(prepare())),
+        prepare: Some(install.chain(section.prepare.unwrap_or_else(prepare)).collect()),
         ..section
     }
 }

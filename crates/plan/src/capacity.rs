@@ -29,8 +29,8 @@ const LOAD: &str = "open:poisson:1";
 #[derive(Args, Clone, Debug, Default)]
 #[expect(missing_docs, reason = "each group says what it is")]
 pub struct CapacityFlags {
-    /// The runtime (see `stampede list runtimes`); with --image or --dockerfile it is `image` and may be left out
-    #[arg(value_name = "RUNTIME", required_unless_present_any = ["images", "dockerfiles"])]
+    /// The runtime (see `stampede list runtimes`); with --image, --dockerfile or --compose it is `image` and may be left out
+    #[arg(value_name = "RUNTIME", required_unless_present_any = ["images", "dockerfiles", "composes"])]
     pub runtime: Option<String>,
     #[command(flatten)]
     pub subject: SubjectFlag,

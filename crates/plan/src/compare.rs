@@ -298,8 +298,8 @@ impl ComparePlan {
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
         let Subject { mut served, file } = match given.application {
-            Some(folder) => Subject::of_application(folder, &flags.subject.index),
-            None => Subject::read(&flags.subject, &flags.images, catalogue),
+            Some(folder) => Subject::of_application(folder, &flags.subject.index, flags.platform.platform.as_deref()),
+            None => Subject::read(&flags.subject, &flags.images, flags.platform.platform.as_deref(), catalogue),
         };
         let mut values = Values { file: file.as_ref(), mistakes: Gathered::default() };
         if flags.inside.inside && flags.sampling.no_sampling {

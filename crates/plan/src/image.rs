@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stampede_core::{App, AppKind, ImageApp, ImageSource, Runtime, Volume, Workload};
+use stampede_core::{App, AppKind, ComposeFile, ImageApp, ImageSource, Runtime, Volume, WebServer, Workload};
 
 use crate::case_name::is_id;
 use crate::document::{Place, Text};
@@ -19,6 +19,9 @@ const APP: &str = "image";
 /// A file that an image is built from.
 const DOCKERFILE: &str = "Dockerfile";
 
+const DOCKERFILE_FLAG: &str = "--dockerfile";
+const COMPOSE_FLAG: &str = "--compose";
+
 /// Images that are compared as they are.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ImageFlags {
@@ -29,19 +32,24 @@ pub struct ImageFlags {
     /// The same for the image that the Dockerfile in this folder makes, which is built first (may be repeated)
     #[arg(long = "dockerfile", value_name = "[NAME=]DIR", help_heading = "What")]
     pub dockerfiles: Vec<String>,
+    /// The same for the services of this file of Docker Compose: databases and caches run beside, all others are under test, within
+    /// the limits together (may be repeated)
+    #[arg(long = "compose", value_name = "[NAME=]FILE", help_heading = "What")]
+    pub composes: Vec<String>,
 }
 
 impl ImageFlags {
     /// Whether there are any.
     pub(crate) fn is_empty(&self) -> bool {
-        self.images.is_empty() && self.dockerfiles.is_empty()
+        self.images.is_empty() && self.dockerfiles.is_empty() && self.composes.is_empty()
     }
 
     /// What the first of them is called without its tag, where nothing else says what is served.
     pub(crate) fn subject(&self) -> Option<String> {
         let image = self.images.first().map(|typed| name_and(typed).1).map(|image| short(image).to_owned());
         let image = image.map(|short| short.split(':').next().unwrap_or_default().to_owned());
-        image.or_else(|| Some(folder_name(Path::new(name_and(self.dockerfiles.first()?).1))))
+        let dockerfile = || Some(folder_name(Path::new(name_and(self.dockerfiles.first()?).1)));
+        image.or_else(dockerfile).or_else(|| Some(compose_name(Path::new(name_and(self.composes.first()?).1))))
     }
 }
 
@@ -55,6 +63,19 @@ pub(crate) struct ImageEntry {
     /// In place of a name: the folder of a Dockerfile, from the folder of this file. The image is built first.
     #[schemars(extend("examples" = ["."]))]
     dockerfile: Option<PathBuf>,
+    /// In place of a name: a file of Docker Compose, from the folder of this file. Its services serve together.
+    #[schemars(extend("examples" = ["./compose.yaml"]))]
+    compose: Option<PathBuf>,
+    /// Of compose: the services under test, within the limits together; others run beside them, without limits. By default all but
+    /// databases, caches, queues and mail catchers, which are known by their images.
+    #[schemars(extend("examples" = ["[nginx, php]"]))]
+    services: Option<Vec<Text>>,
+    /// The web server that is put before it. An image that speaks FastCGI gets nginx in any case.
+    front: Option<FrontEntry>,
+    /// The folder in the image whose files that web server sends. By default the one with index.php below the image's own folder,
+    /// /app or /var/www/html.
+    #[schemars(extend("examples" = ["/app/public"]))]
+    root: Option<Text>,
     /// What takes the place of the image's own command, word by word.
     #[serde(default)]
     #[schemars(extend("examples" = ["[frankenphp, run]"]))]
@@ -69,29 +90,63 @@ pub(crate) struct ImageEntry {
     port: Option<u16>,
 }
 
+/// A web server before an image.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum FrontEntry {
+    /// nginx of its makers' image.
+    Nginx,
+}
+
 impl ImageEntry {
     /// The image of a case, whose paths begin at this folder. None where that is mistaken.
     pub(crate) fn read(&self, folder: &Path, place: &Place<'_>, mistakes: &mut Gathered) -> Option<ImageApp> {
-        let Self { name, dockerfile, command, volumes, port } = self;
-        let source = match (name, dockerfile) {
-            (Some(Text(name)), None) => named(name, &place.key("name").to_string(), mistakes),
-            (None, Some(of)) => built(&folder.join(of), &place.key("dockerfile").to_string(), mistakes),
-            (Some(_), Some(_)) => {
+        let Self { name, dockerfile, compose, services, command, volumes, port, front, root } = self;
+        let source = match (name, dockerfile, compose) {
+            (Some(Text(name)), None, None) => named(name, &place.key("name").to_string(), mistakes),
+            (None, Some(of), None) => built(&folder.join(of), &place.key("dockerfile").to_string(), mistakes),
+            (None, None, Some(of)) => {
+                let services = services.iter().flatten().map(|Text(name)| name.clone()).collect();
+                composed(&folder.join(of), services, &place.key("compose").to_string(), mistakes)
+            }
+            (Some(_), Some(_), _) => {
                 mistakes.add(place.key("dockerfile"), "stands beside a name", "keep one of the two");
                 None
             }
-            (None, None) => {
-                mistakes.add(place, "names no image", "add name: my/app:1, or dockerfile: .");
+            (_, _, Some(_)) => {
+                mistakes.add(place.key("compose"), "stands beside an image", "keep one of the two");
+                None
+            }
+            (None, None, None) => {
+                mistakes.add(place, "names no image", "add name: my/app:1, dockerfile: . or compose: compose.yaml");
                 None
             }
         };
+        if compose.is_none() && services.is_some() {
+            mistakes.add(place.key("services"), "are those of a file of Docker Compose", "add compose: compose.yaml");
+        }
+        if compose.is_some() {
+            let of_one = [("command", !command.is_empty()), ("volumes", !volumes.is_empty()), ("port", port.is_some())];
+            for (key, _) in of_one.iter().filter(|(_, is_given)| *is_given) {
+                mistakes.add(place.key(key), "is of one image", "write it in the file of Docker Compose");
+            }
+        }
+        if let Some(Text(root)) = root.as_ref().filter(|Text(root)| !root.starts_with('/')) {
+            mistakes.add(
+                place.key("root"),
+                format!("is no absolute place in the container: {root}"),
+                "for example /app/public",
+            );
+        }
         let volumes = volumes.iter().enumerate().filter_map(|(index, Text(typed))| {
             let read = volume(typed, folder);
             read.map_err(|(problem, fix)| mistakes.add(place.key("volumes").item(index), problem, fix)).ok()
         });
         let volumes = volumes.collect();
         let command = command.iter().map(|Text(word)| word.clone()).collect();
-        Some(ImageApp { source: source?, command, volumes, port: *port })
+        let front = front.map(|FrontEntry::Nginx| WebServer::Nginx);
+        let root = root.as_ref().map(|Text(root)| root.trim_end_matches('/').to_owned());
+        Some(ImageApp { source: source?, command, volumes, port: *port, front, root })
     }
 }
 
@@ -107,9 +162,9 @@ pub(crate) struct AskedImage {
 /// Reads the images of flags. One that has no name of its own is called by the end of its image's, or all of that where it is not
 /// the only one.
 pub(crate) fn read_images(flags: &ImageFlags, mistakes: &mut Gathered) -> Vec<AskedImage> {
-    let ImageFlags { images, dockerfiles } = flags;
+    let ImageFlags { images, dockerfiles, composes } = flags;
     let mut asked: Vec<(String, AskedImage)> = Vec::new();
-    let mut add = |flag: &str, typed: &str, is_folder: bool, mistakes: &mut Gathered| {
+    let mut add = |flag: &str, typed: &str, mistakes: &mut Gathered| {
         let place = format!("{flag} {typed}");
         let (name, image) = name_and(typed);
         if let Some(name) = name.filter(|name| !is_id(name)) {
@@ -119,9 +174,11 @@ pub(crate) fn read_images(flags: &ImageFlags, mistakes: &mut Gathered) -> Vec<As
                 "use letters, digits and . _ - @",
             );
         }
-        let (source, id) = match is_folder {
-            true => (built(Path::new(image), &place, mistakes), folder_name(Path::new(image))),
-            false => (named(image, &place, mistakes), short(image).to_owned()),
+        let path = Path::new(image);
+        let (source, id) = match flag {
+            DOCKERFILE_FLAG => (built(path, &place, mistakes), folder_name(path)),
+            COMPOSE_FLAG => (composed(path, Vec::new(), &place, mistakes), compose_name(path)),
+            _ => (named(image, &place, mistakes), short(image).to_owned()),
         };
         let id = name.map_or(id, str::to_owned);
         if let Some(source) = source {
@@ -129,8 +186,9 @@ pub(crate) fn read_images(flags: &ImageFlags, mistakes: &mut Gathered) -> Vec<As
             asked.push((full, AskedImage { id, image: ImageApp::of(source), place }));
         }
     };
-    images.iter().for_each(|typed| add("--image", typed, false, mistakes));
-    dockerfiles.iter().for_each(|typed| add("--dockerfile", typed, true, mistakes));
+    images.iter().for_each(|typed| add("--image", typed, mistakes));
+    dockerfiles.iter().for_each(|typed| add(DOCKERFILE_FLAG, typed, mistakes));
+    composes.iter().for_each(|typed| add(COMPOSE_FLAG, typed, mistakes));
     let ids: Vec<String> = asked.iter().map(|(_, one)| one.id.clone()).collect();
     let is_shared = |id: &String| ids.iter().filter(|other| *other == id).count() > 1;
     for (full, one) in &mut asked {
@@ -231,6 +289,37 @@ fn built(folder: &Path, place: &str, mistakes: &mut Gathered) -> Option<ImageSou
     None
 }
 
+/// The services of a file of Docker Compose. What stands in it is read when they are had.
+fn composed(file: &Path, services: Vec<String>, place: &str, mistakes: &mut Gathered) -> Option<ImageSource> {
+    match fs::canonicalize(file) {
+        Ok(file) if file.is_file() => Some(ImageSource::Compose(ComposeFile { file, services })),
+        Ok(_) => {
+            mistakes.add(place, "is a folder", "name the file in it: compose.yaml");
+            None
+        }
+        Err(error) => {
+            mistakes.add(place, format!("cannot be found: {error}"), "name the file: compose.yaml");
+            None
+        }
+    }
+}
+
+/// What the services of a file are called: as the folder that it lies in, or as itself where it is not called as others are.
+fn compose_name(file: &Path) -> String {
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    match stem.strip_prefix("docker-").unwrap_or(&stem) {
+        "compose" => {
+            folder_name(file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+        }
+        _ => stem,
+    }
+}
+
+/// Whether a record's name is that of a file of Docker Compose.
+pub(crate) fn is_compose_file(name: &str) -> bool {
+    name.starts_with('/')
+}
+
 /// A volume as it is written, or what is wrong with it and what to do.
 fn volume(typed: &str, folder: &Path) -> Result<Volume, (String, &'static str)> {
     let (from, at) = match typed.split_once(':') {
@@ -254,7 +343,7 @@ mod tests {
 
     fn read(images: &[&str], dockerfiles: &[&str]) -> (Vec<String>, Vec<String>) {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let flags = ImageFlags { images: owned(images), dockerfiles: owned(dockerfiles) };
+        let flags = ImageFlags { images: owned(images), dockerfiles: owned(dockerfiles), composes: Vec::new() };
         let mut mistakes = Gathered::default();
         let ids = read_images(&flags, &mut mistakes).into_iter().map(|one| one.id).collect();
         let told = mistakes.finish(Ok(())).err().map(|told| told.0).unwrap_or_default();

@@ -74,6 +74,8 @@ pub struct Look {
     pub writable: Vec<PathBuf>,
     /// Commands that prepare it.
     pub prepare: Vec<Vec<String>>,
+    /// The one before them that installs its packages, where they are not there.
+    pub(crate) install: Option<Vec<String>>,
     /// The server of databases that it needs: `PostgreSQL`.
     pub wants_database: Option<&'static str>,
     /// The one by which a file of its own takes the database's address from the environment, where it would not.
@@ -122,12 +124,25 @@ enum Found {
     Go,
 }
 
+/// Where the packages are that an application requires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packages {
+    /// In its folder, or nowhere.
+    Here,
+    /// Installed in copies of it by Composer, where they are not in its folder.
+    Installed,
+}
+
+/// As production installs them. <https://getcomposer.org/doc/03-cli.md#install-i>
+const INSTALL: [&str; 6] =
+    ["composer", "install", "--no-dev", "--optimize-autoloader", "--no-interaction", "--no-progress"];
+
 /// Looks at a folder. `index` chooses its front controller among several.
 ///
 /// # Errors
 ///
 /// Why it is nothing that could be served.
-pub(crate) fn look(folder: &Path, index: Option<&Path>) -> Result<Look, Unfit> {
+pub(crate) fn look(folder: &Path, index: Option<&Path>, packages: Packages) -> Result<Look, Unfit> {
     fs::read_dir(folder).map_err(|error| {
         Unfit::fixed(format!("cannot be read: {error}"), "make it readable for the user that runs Stampede")
     })?;
@@ -135,7 +150,7 @@ pub(crate) fn look(folder: &Path, index: Option<&Path>) -> Result<Look, Unfit> {
     let index = index.map(|index| chosen(folder, index)).transpose()?;
     let (found, others) = recognise(folder, &composer, index.as_ref()).ok_or_else(|| unknown(folder, &composer))?;
     let mut look = match found {
-        Found::Framework { row, entrance } => of_framework(folder, &composer, row, &entrance)?,
+        Found::Framework { row, entrance } => of_framework(folder, &composer, row, &entrance, packages)?,
         Found::Plain(entrance) => of_plain(folder, &composer, &entrance)?,
         Found::Server(brought) => of_server(
             &brought,
@@ -150,8 +165,14 @@ pub(crate) fn look(folder: &Path, index: Option<&Path>) -> Result<Look, Unfit> {
     look.remarks.splice(0..0, others);
     if composer.needs_packages && !folder.join(&composer.autoload).is_file() {
         let vendor = composer.autoload.parent().unwrap_or(Path::new("")).display();
-        look.remarks
-            .push(format!("its composer.json names packages and there is no {vendor} folder: run composer install"));
+        let problem = format!("its composer.json names packages and there is no {vendor} folder");
+        look.remarks.push(match packages {
+            Packages::Here => format!("{problem}: run composer install"),
+            Packages::Installed => {
+                format!("{problem}: composer install --no-dev makes it, in the copies that are served")
+            }
+        });
+        look.install = (packages == Packages::Installed).then(|| words(&INSTALL));
     }
     look.remarks.extend(composer.php.iter().map(|versions| format!("it asks for PHP {versions}")));
     let values = configuration(folder, &look);
@@ -325,6 +346,7 @@ fn of_framework(
     composer: &Composer,
     row: &'static Framework,
     entrance: &Entrance,
+    packages_are: Packages,
 ) -> Result<Look, Unfit> {
     let Framework {
         name,
@@ -354,7 +376,7 @@ fn of_framework(
     let mut told: Vec<_> =
         remarks.iter().filter_map(|remark| remark.of(folder, &entrance.root)).map(str::to_owned).collect();
     let kind = match kind {
-        KindEntry::Symfony | KindEntry::Laravel => match not_kept(folder, *kind, entrance) {
+        KindEntry::Symfony | KindEntry::Laravel => match not_kept(folder, *kind, entrance, packages_are) {
             Some(reason) => {
                 told.push(reason.to_owned());
                 KindEntry::FrontController
@@ -489,6 +511,7 @@ fn bare(title: &'static str, kind: KindEntry) -> Look {
         logs: Vec::new(),
         writable: Vec::new(),
         prepare: Vec::new(),
+        install: None,
         wants_database: None,
         database: None,
         remarks: Vec::new(),
@@ -497,11 +520,11 @@ fn bare(title: &'static str, kind: KindEntry) -> Look {
 }
 
 /// Why a worker does not keep an application whose row allows it.
-fn not_kept(folder: &Path, kind: KindEntry, entrance: &Entrance) -> Option<&'static str> {
+fn not_kept(folder: &Path, kind: KindEntry, entrance: &Entrance, packages: Packages) -> Option<&'static str> {
     if entrance.front != Path::new(FRONT) {
         return Some(OTHER_FRONT);
     }
-    if !folder.join(AUTOLOAD).is_file() {
+    if packages == Packages::Here && !folder.join(AUTOLOAD).is_file() {
         return Some(NO_PACKAGES);
     }
     // Workers run its closure, and keep what that makes where it is a kernel. A cache around one is none.

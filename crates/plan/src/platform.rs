@@ -1,6 +1,7 @@
 //! Where deployments run.
 
 use crate::image::is_image;
+use crate::look::Packages;
 use crate::mistake::Gathered;
 
 /// What is typed in place of a base image for the images of the makers.
@@ -36,6 +37,14 @@ pub enum Software {
 
 impl PlatformChoice {
     const CONTAINERS: Self = Self::Docker { software: Software::Makers };
+}
+
+/// Where packages of an application are, on the platform that was asked for: a container has Composer, this machine need not.
+pub(crate) fn packages(platform: Option<&str>) -> Packages {
+    match platform {
+        Some(DOCKER) => Packages::Installed,
+        Some(_) | None => Packages::Here,
+    }
 }
 
 pub(crate) fn read(typed: Option<&str>, mistakes: &mut Gathered) -> PlatformChoice {

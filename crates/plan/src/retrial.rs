@@ -17,7 +17,7 @@ use crate::flags::{
     InsideFlag, MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag,
     RuntimesFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
-use crate::image::ImageFlags;
+use crate::image::{self, ImageFlags};
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::PLAN_FILE;
@@ -241,7 +241,11 @@ fn read_image(
     let (mut candidate, mut plan) = match in_file {
         Some((candidate, plan)) if candidate.runtime.serves_images() => (candidate, plan),
         _ => {
-            let images = ImageFlags { images: vec![name.to_owned()], ..ImageFlags::default() };
+            let named = || vec![name.to_owned()];
+            let images = match image::is_compose_file(name) {
+                true => ImageFlags { composes: named(), ..ImageFlags::default() },
+                false => ImageFlags { images: named(), ..ImageFlags::default() },
+            };
             let mut plan = ComparePlan::read(&CompareFlags { images, ..flags.clone() }, machine, catalogue)?;
             if plan.look.is_none() && plan.workload.apps.is_empty() {
                 // Images alone are called by the first of them.
@@ -251,7 +255,10 @@ fn read_image(
             (plan.candidates.first().cloned().ok_or_else(none)?, plan)
         }
     };
-    if let AppKind::Image(image) = &mut candidate.app.kind {
+    // Services that serve together are those that their file names now.
+    if let AppKind::Image(image) = &mut candidate.app.kind
+        && !image::is_compose_file(name)
+    {
         image.source = ImageSource::Kept { name: name.to_owned(), id: id.to_owned() };
     }
     plan.candidates = vec![candidate];

@@ -11,6 +11,7 @@ use crate::flags::{IndexFlag, SubjectFlag};
 use crate::image::{ImageFlags, folder_name};
 use crate::mistake::Mistakes;
 use crate::plan_file::{PLAN_FILE, PlanFile, PlanSections};
+use crate::platform;
 use crate::suggestion::suggest_or;
 use crate::workload::{self, WORKLOAD_FILE};
 
@@ -27,13 +28,19 @@ pub(crate) struct Subject {
 impl Subject {
     /// Finds what was meant. A name is that of a built-in workload or a path; one that is both is a mistake, where the folder holds
     /// something to serve. A folder's plan comes before its workload, and that before what else it may hold. Images need nothing else
-    /// to be compared on.
-    pub(crate) fn read(flags: &SubjectFlag, images: &ImageFlags, catalogue: &dyn Catalogue) -> Self {
+    /// to be compared on. `platform` is the one that was typed.
+    pub(crate) fn read(
+        flags: &SubjectFlag,
+        images: &ImageFlags,
+        platform: Option<&str>,
+        catalogue: &dyn Catalogue,
+    ) -> Self {
         let SubjectFlag { subject, index } = flags;
+        let packages = platform::packages(platform);
         let typed = match subject.as_deref() {
             Some(typed) => typed,
             None if Path::new(PLAN_FILE).is_file() => {
-                return Self::of_file(Path::new(PLAN_FILE), index, catalogue);
+                return Self::of_file(Path::new(PLAN_FILE), index, platform, catalogue);
             }
             None if let Some(name) = images.subject() => return Self { served: in_images(&name), file: None },
             None => {
@@ -55,22 +62,22 @@ impl Subject {
             _ if is_built_in
                 && (plan.is_file()
                     || path.join(WORKLOAD_FILE).is_file()
-                    || in_folder(path, index.index.as_deref()).is_ok()) =>
+                    || in_folder(path, index.index.as_deref(), packages).is_ok()) =>
             {
                 let fix = format!("write ./{typed} for the folder, or {BUILT_IN}{typed}");
                 Self::mistaken(Mistakes::one(typed, "is a built-in workload, and a folder here", fix))
             }
             _ if is_built_in => Self::of_workload(typed, index, catalogue),
-            path if path.is_file() => Self::of_file(path, index, catalogue),
-            _ if plan.is_file() => Self::of_file(&plan, index, catalogue),
-            path if path.is_dir() && !path.join(WORKLOAD_FILE).is_file() => Self::of_application(path, index),
+            path if path.is_file() => Self::of_file(path, index, platform, catalogue),
+            _ if plan.is_file() => Self::of_file(&plan, index, platform, catalogue),
+            path if path.is_dir() && !path.join(WORKLOAD_FILE).is_file() => Self::of_application(path, index, platform),
             _ => Self::of_workload(typed, index, catalogue),
         }
     }
 
     /// The application in a folder, whatever plan lies there.
-    pub(crate) fn of_application(folder: &Path, index: &IndexFlag) -> Self {
-        Self { served: in_folder(folder, index.index.as_deref()), file: None }
+    pub(crate) fn of_application(folder: &Path, index: &IndexFlag, platform: Option<&str>) -> Self {
+        Self { served: in_folder(folder, index.index.as_deref(), platform::packages(platform)), file: None }
     }
 
     fn of_workload(typed: &str, index: &IndexFlag, catalogue: &dyn Catalogue) -> Self {
@@ -80,9 +87,9 @@ impl Subject {
         Self { served, file: None }
     }
 
-    fn of_file(path: &Path, index: &IndexFlag, catalogue: &dyn Catalogue) -> Self {
+    fn of_file(path: &Path, index: &IndexFlag, platform: Option<&str>, catalogue: &dyn Catalogue) -> Self {
         match PlanFile::read(path) {
-            Ok(file) => Self { served: served_by(&file, index, catalogue), file: Some(file) },
+            Ok(file) => Self { served: served_by(&file, index, platform, catalogue), file: Some(file) },
             Err(mistakes) => Self::mistaken(mistakes),
         }
     }
@@ -99,7 +106,14 @@ fn needless(index: &IndexFlag, place: &str) -> Result<(), Mistakes> {
     Err(Mistakes::one(format!("--index {}", index.display()), problem, "leave it out, or name an application's folder"))
 }
 
-fn served_by(file: &PlanFile, index: &IndexFlag, catalogue: &dyn Catalogue) -> Result<Served, Mistakes> {
+fn served_by(
+    file: &PlanFile,
+    index: &IndexFlag,
+    platform: Option<&str>,
+    catalogue: &dyn Catalogue,
+) -> Result<Served, Mistakes> {
+    let packages =
+        || platform::packages(platform.or(file.sections.platform.as_ref().map(|Text(named)| named.as_str())));
     let PlanSections { workload, app, .. } = &file.sections;
     match (workload, app) {
         (Some(Text(typed)), None) => {
@@ -107,7 +121,7 @@ fn served_by(file: &PlanFile, index: &IndexFlag, catalogue: &dyn Catalogue) -> R
             let workload = read_workload(typed, &file.folder.join(typed), &place, catalogue)?;
             needless(index, &place).map(|()| Served::complete(workload))
         }
-        (None, Some(app)) => in_plan(file, app, index.index.as_deref()),
+        (None, Some(app)) => in_plan(file, app, index.index.as_deref(), packages()),
         (Some(_), Some(_)) => Err(Mistakes::one(file.place("app"), "stands beside a workload", "keep one of the two")),
         (None, None) if file.has_images() => in_images(&folder_name(&file.folder)),
         (None, None) => Err(Mistakes::one(
@@ -180,7 +194,7 @@ mod tests {
         let name = folder.path().display().to_string();
         let mistakes = |typed: &str| {
             let flags = SubjectFlag { subject: Some(typed.to_owned()), ..SubjectFlag::default() };
-            let subject = Subject::read(&flags, &ImageFlags::default(), &One(name.clone()));
+            let subject = Subject::read(&flags, &ImageFlags::default(), None, &One(name.clone()));
             subject.served.unwrap_err().to_string()
         };
         // A folder without anything to serve is not meant.

@@ -75,6 +75,7 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
         database: _,
         remarks,
         entry: _,
+        install: _,
     } = look;
     let mut text = format!("# What `stampede compare` does in this folder: PHP runtimes, compared on this {title}.\n");
     text.push_str("# A flag overrides what is said here. Editors complete it by the schema that\n");

@@ -5,6 +5,8 @@
 //! place, so files, sockets and logs are the same inside and outside. The software comes from an image of a distribution with
 //! packages of it; or the container is of an image that serves by itself, which is run as it is. The load goes to the container's own address, past the engine's proxy.
 
+mod compose;
+mod composer;
 mod container_end;
 mod context;
 pub(crate) mod engine;
@@ -14,6 +16,7 @@ mod inside;
 mod maker;
 mod own_container;
 mod own_image;
+mod own_run;
 mod port;
 mod preparation;
 mod question;
@@ -22,6 +25,7 @@ mod sandbox;
 mod sockets;
 mod software;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,22 +34,24 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use stampede_core::{
-    App, Availability, Container, Deployment, ExtensionMeans, Finding, Found, Fut, ImageSource, Install, Limits,
-    MakersImage, Program, Requirement, Terms, with_causes,
+    App, Availability, Container, Deployment, ExtensionMeans, FastCgiFront, Finding, Found, Fut, ImageSource, Install,
+    Limits, MakersImage, Places, Program, Requirement, Terms, with_causes,
 };
 use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
+use self::compose::Composition;
 use self::engine::Engine;
 pub use self::error::DockerError;
 pub use self::image::{RemovedImages, remove_images};
 use self::maker::Contained;
-use self::own_container::OwnRunning;
+use self::own_container::{Entrance, OwnRunning};
 use self::own_image::{Lacking, Traits};
+use self::own_run::{Front, OwnOrder, OwnProcess, OwnRun};
 use self::preparation::Preparation;
 pub use self::question::answer;
 use self::question::{Place, Question, place};
 use self::running::{DockerRunning, Prepared};
-use self::sandbox::{Order, OwnProcess, Purpose, Sandbox, Shown};
+use self::sandbox::{Order, Purpose, Sandbox, Shown};
 use self::software::SoftwareImage;
 pub use self::software::{Need, SoftwareSource};
 use crate::detect::debian::InstalledPackage;
@@ -97,6 +103,8 @@ pub struct DockerConfig {
     pub sources: Vec<PathBuf>,
     /// Whether deployments have parts, which get control groups below a container's: only root can make them.
     pub parts: bool,
+    /// Whether an application is prepared by Composer, which comes from its makers where the image has it not.
+    pub composer: bool,
     /// Says to the user what takes long.
     pub tell: fn(&str),
 }
@@ -110,13 +118,25 @@ pub struct DockerPlatform {
     software: Mutex<Vec<SoftwareImage>>,
     /// What was found of images that serve by themselves.
     own_images: Mutex<Vec<(ImageSource, Availability)>>,
-    /// The ports on which containers that serve by themselves answer, as they are run.
-    ports: Mutex<Vec<((Container, Program), u16)>>,
+    /// How those are run that serve together.
+    compositions: Mutex<Vec<(ImageSource, Composition)>>,
+    /// Where containers that serve by themselves take the load, as they are run, and where their public files are.
+    entrances: Mutex<Vec<KnownEntrance>>,
     /// Kept for their folders.
     preparations: Mutex<Vec<Preparation>>,
     cleaned: CleanReport,
     /// What stands in the way of measuring, as the engine says.
     findings: Vec<Finding>,
+}
+
+/// Where a container that serves by itself takes the load, as it was found.
+#[derive(Debug)]
+struct KnownEntrance {
+    container: Container,
+    program: Program,
+    entrance: Entrance,
+    /// Of one that speaks FastCGI: the folder with its public files.
+    root: Option<String>,
 }
 
 impl DockerPlatform {
@@ -130,8 +150,9 @@ impl DockerPlatform {
         if config.parts && !geteuid().is_root() {
             return Err(NewDockerError::Parts);
         }
-        let engine = Engine::connect(&engine::socket()?).await?;
+        let mut engine = Engine::connect(&engine::socket()?).await?;
         let info = engine.examine().await?;
+        engine.tells_ends = !engine.manner().await?.is_podman;
         let state_dir = config.state_dir.clone();
         let cleaned = match tokio::task::spawn_blocking(move || take_state(&state_dir)).await {
             Ok(cleaned) => cleaned?,
@@ -149,7 +170,8 @@ impl DockerPlatform {
             engine,
             software: Mutex::default(),
             own_images: Mutex::default(),
-            ports: Mutex::default(),
+            compositions: Mutex::default(),
+            entrances: Mutex::default(),
             preparations: Mutex::default(),
             cleaned,
             findings,
@@ -189,7 +211,11 @@ impl DockerPlatform {
         if let Some(known) = known {
             return known;
         }
-        let found = own_image::find(&self.engine, source, self.config.tell).await;
+        let (found, together) = own_image::find(&self.engine, source, self.config.offline, self.config.tell).await;
+        if let Some(together) = together {
+            let mut compositions = self.compositions.lock().unwrap_or_else(PoisonError::into_inner);
+            compositions.push((source.clone(), together));
+        }
         self.own_images.lock().unwrap_or_else(PoisonError::into_inner).push((source.clone(), found.clone()));
         found
     }
@@ -262,60 +288,171 @@ impl DockerPlatform {
         serde_json::from_str(&answer).map_err(|error| unreadable(format!("{error}: {answer}")))
     }
 
-    /// Runs an image that serves by itself.
+    /// Runs an image that serves by itself, or several that serve together.
     async fn begin_own(
         &self,
         container: &Container,
         deployment: &Deployment,
         terms: &Terms,
     ) -> Result<OwnRunning, LaunchError> {
-        let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
         let unit = deployment.units.first().ok_or_else(|| LaunchError::Prepare("there is no unit".to_owned()))?;
         let not_started = |problem: String| LaunchError::Start { unit: unit.id.clone(), problem };
-        let traits = Traits::of(&self.engine, &container.id).await.map_err(|error| failed(&error))?;
-        let (env, told) = traits.environment(container, &unit.program);
-        let process = OwnProcess {
-            command: unit.program.args.clone(),
-            env,
-            volumes: container.volumes.clone(),
+        let (processes, told) = self.processes(container, &unit.program).await?;
+        let order = OwnOrder {
+            processes,
             limits: None,
+            front: None,
+            patience: self.config.ready_timeout,
             warden: self.config.warden.clone(),
         };
-        let open = async |process: OwnProcess| {
-            let (image, purpose) = (container.id.clone(), Purpose::Own(process));
-            let order = Order { image, user: None, shown: None, purpose };
-            let opened = Sandbox::open(&self.engine, &self.config.state_dir, order).await;
+        let open = async |order: OwnOrder| {
+            let opened = OwnRun::open(&self.engine, &self.config.state_dir, order).await;
             opened.map_err(|error| not_started(with_causes(&error)))
         };
-        let port = match container.port.or_else(|| self.known_port(container, &unit.program)) {
-            Some(port) => port,
-            // In a container of its own, so that what is measured begins untouched.
-            None => {
-                let sandbox = open(process.clone()).await?;
-                let (limit, vantage) = (self.config.ready_timeout, &*self.vantage);
-                let found = own_container::find_port(&sandbox, &traits.ports, vantage, limit).await;
-                sandbox.close().await.map_err(LaunchError::Prepare)?;
-                let port = found.map_err(not_started)?;
+        let known = self.known_entrance(container, &unit.program);
+        let is_found = container.port.filter(|_| container.front.is_none() && container.compose.is_none());
+        let (entrance, root) = match (known, is_found) {
+            (Some(known), _) => known,
+            (None, Some(port)) => (Entrance { member: 0, port, is_fast_cgi: false }, None),
+            // In containers of its own, so that what is measured begins untouched.
+            (None, None) => {
+                let run = open(order.clone()).await?;
+                let found = self.look_at(&run, container).await;
+                run.close().await.map_err(LaunchError::Prepare)?;
+                let (entrance, root) = found.map_err(not_started)?;
                 told.iter().for_each(|line| (self.config.tell)(line));
-                (self.config.tell)(&format!("{} answers on port {port}", container.image));
-                let of = (container.clone(), unit.program.clone());
-                self.ports.lock().unwrap_or_else(PoisonError::into_inner).push((of, port));
-                port
+                self.tell_entrance(container, &order.processes, entrance, root.as_deref());
+                let (container, program) = (container.clone(), unit.program.clone());
+                let found = KnownEntrance { container, program, entrance, root: root.clone() };
+                self.entrances.lock().unwrap_or_else(PoisonError::into_inner).push(found);
+                (entrance, root)
             }
         };
+        let front = match entrance.is_fast_cgi {
+            true => Some(self.front(container, entrance, root, terms).await.map_err(not_started)?),
+            false => None,
+        };
+        let (member, port) = match &front {
+            Some(_) => (entrance.member, FIRST_PORT),
+            None => (entrance.member, entrance.port),
+        };
         let limits = Some((terms.total, self.config.server_cpus.clone()));
-        let sandbox = open(OwnProcess { limits, ..process }).await?;
-        let nothing = || LaunchError::Prepare("the container has no address or no folder".to_owned());
-        let (address, folder) = sandbox.address.zip(sandbox.folder.as_ref()).ok_or_else(nothing)?;
-        let endpoints = layout::bind(deployment, folder, |_| Ok(SocketAddr::new(address, port)))?;
-        let places = layout::places(folder, &endpoints)?;
+        let run = open(OwnOrder { limits, front, ..order }).await?;
+        let nothing = || LaunchError::Prepare("the container has no address".to_owned());
+        let address = run.members.get(member).and_then(|member| member.address).ok_or_else(nothing)?;
+        let endpoints = layout::bind(deployment, &run.folder, |_| Ok(SocketAddr::new(address, port)))?;
+        let places = layout::places(&run.folder, &endpoints)?;
         let vantage = Arc::clone(&self.vantage);
-        OwnRunning::start(sandbox, deployment, (places, endpoints), self.config.ready_timeout, vantage).await
+        OwnRunning::start(run, deployment, (places, endpoints), self.config.ready_timeout, vantage).await
     }
 
-    fn known_port(&self, container: &Container, program: &Program) -> Option<u16> {
-        let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
-        ports.iter().find(|((known, by), _)| known == container && by == program).map(|(_, port)| *port)
+    /// What a container stands for: the processes that are started, and what a person should know of them.
+    async fn processes(
+        &self,
+        container: &Container,
+        program: &Program,
+    ) -> Result<(Vec<OwnProcess>, Vec<String>), LaunchError> {
+        let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
+        let Some(compose) = &container.compose else {
+            let traits = Traits::of(&self.engine, &container.id).await.map_err(|error| failed(&error))?;
+            let (env, told) = traits.environment(container, &[], program);
+            let process = OwnProcess {
+                image: container.id.clone(),
+                command: program.args.clone(),
+                env,
+                volumes: container.volumes.clone(),
+                ports: traits.ports,
+                is_measured: true,
+                ..OwnProcess::default()
+            };
+            return Ok((vec![process], told));
+        };
+        let source = ImageSource::Compose(compose.clone());
+        let compositions = self.compositions.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = compositions.iter().find(|(known, _)| *known == source).map(|(_, found)| found);
+        let nothing = || LaunchError::Prepare(format!("{source} was not read"));
+        let Composition { mut processes, traits, mut told } = known.ok_or_else(nothing)?.clone();
+        let without = Program { env: BTreeMap::new(), ..program.clone() };
+        for (process, traits) in processes.iter_mut().zip(&traits) {
+            // Settings are of what is under test.
+            let given = if process.is_measured { program } else { &without };
+            let (env, more) = traits.environment(container, &process.env, given);
+            process.env = env;
+            told.extend(more);
+        }
+        Ok((processes, told))
+    }
+
+    /// Where containers that run without limits take the load and, of those that speak FastCGI, the folder with public files.
+    async fn look_at(&self, run: &OwnRun, container: &Container) -> Result<(Entrance, Option<String>), String> {
+        let entrance = match container.port.filter(|_| run.members.len() == 1) {
+            Some(port) => Entrance { member: 0, port, is_fast_cgi: container.front.is_some() },
+            None => own_container::find_entrance(run, &*self.vantage, self.config.ready_timeout).await?,
+        };
+        if !entrance.is_fast_cgi {
+            let unneeded = "it speaks HTTP by itself: leave front: nginx out";
+            return if container.front.is_some() { Err(unneeded.to_owned()) } else { Ok((entrance, None)) };
+        }
+        let nothing = "there is no container";
+        let member = run.members.get(entrance.member).ok_or(nothing)?;
+        let root = container.root.clone().or_else(|| own_run::public_root(member.first));
+        let lacking = || {
+            format!(
+                "its port {} speaks FastCGI, and no folder with its public files is found (index.php in /app/public or \
+                 /var/www/html): name it in a plan, image: {{name: ..., front: nginx, root: /FOLDER}}",
+                entrance.port
+            )
+        };
+        Ok((entrance, Some(root.ok_or_else(lacking)?)))
+    }
+
+    fn tell_entrance(&self, container: &Container, all: &[OwnProcess], entrance: Entrance, root: Option<&str>) {
+        let Entrance { member, port, is_fast_cgi } = entrance;
+        let process = all.iter().filter(|process| process.is_measured).nth(member);
+        let of = process.map_or("", |process| process.name.as_str());
+        let of = if of.is_empty() { String::new() } else { format!(" of its service {of}") };
+        let image = &container.image;
+        (self.config.tell)(&match is_fast_cgi {
+            true => format!(
+                "{image} speaks FastCGI on port {port}{of}: {} goes before it, within the same limits, with the files in {}",
+                container.fast_cgi.image,
+                root.unwrap_or_default()
+            ),
+            false => format!("{image} answers on port {port}{of}"),
+        });
+    }
+
+    /// The web server before a container that speaks FastCGI.
+    async fn front(
+        &self,
+        container: &Container,
+        entrance: Entrance,
+        root: Option<String>,
+        terms: &Terms,
+    ) -> Result<Front, String> {
+        let FastCgiFront { image, source: _, place, config } = container.fast_cgi;
+        if !self.config.offline {
+            let had = image::base(&self.engine, image, self.config.tell).await;
+            had.map_err(|error| format!("put {image} before it: {}", with_causes(&error)))?;
+        }
+        let id = image::id(&self.engine, image).await.map_err(|error| with_causes(&error))?;
+        if id.is_empty() {
+            return Err(format!("put {image} before it: the engine does not have it, and --offline gets nothing"));
+        }
+        let root = root.unwrap_or_default();
+        let mut places = Places::new();
+        places.insert("listen", FIRST_PORT.to_string());
+        places.insert("fpm", format!("127.0.0.1:{}", entrance.port));
+        places.insert("root", root.clone());
+        places.insert("workers", terms.total.cpus.millis().div_ceil(1000).max(1).to_string());
+        let config = places.resolve(config).map_err(|error| error.to_string())?;
+        Ok(Front { of: entrance.member, image: id, config, place, root })
+    }
+
+    fn known_entrance(&self, container: &Container, program: &Program) -> Option<(Entrance, Option<String>)> {
+        let entrances = self.entrances.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |known: &&KnownEntrance| known.container == *container && known.program == *program;
+        entrances.iter().find(is_it).map(|known| (known.entrance, known.root.clone()))
     }
 
     async fn begin(&self, deployment: &Deployment, terms: &Terms) -> Result<DockerRunning, LaunchError> {
@@ -433,8 +570,12 @@ impl Platform for DockerPlatform {
             if app.prepare.is_empty() {
                 return Ok(app_copy::prepared(app.source.clone(), remarks));
             }
-            let image = self.software_of(None).map_err(PrepareError::Copy)?;
-            let preparation = preparation::prepare(&self.engine, &self.config.state_dir, image, app).await?;
+            let mut image = self.software_of(None).map_err(PrepareError::Copy)?;
+            if composer::is_run_by(app) {
+                image = self.with_composer(image).await.map_err(|error| PrepareError::Copy(with_causes(&error)))?;
+            }
+            let offline = self.config.offline;
+            let preparation = preparation::prepare(&self.engine, &self.config.state_dir, image, app, offline).await?;
             let folder = preparation.folder.app();
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
             Ok(app_copy::prepared(folder, remarks))

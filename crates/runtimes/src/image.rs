@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, Container, DefaultsContext, Deployment, GracefulStop, ImageApp, ImageSign, KnownImage, PlanError,
-    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId, StopSignal, Tunable,
-    Tuning, TuningProblem, Unit, UnitId,
+    App, AppKind, Container, DefaultsContext, Deployment, FastCgiFront, GracefulStop, ImageApp, ImageSign, ImageSource,
+    KnownImage, PlanError, ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId,
+    StopSignal, Tunable, Tuning, TuningProblem, Unit, UnitId,
 };
 
 use crate::front;
@@ -32,6 +32,14 @@ const KNOWN: &[KnownImage] = &[KnownImage {
     why: "it serves localhost over HTTPS by default, see https://frankenphp.dev/docs/config/",
 }];
 
+/// nginx before PHP-FPM as its makers' image has it: what is a file is sent, and the front controller answers the rest.
+static NGINX: FastCgiFront = FastCgiFront {
+    image: "nginx:stable",
+    source: "https://hub.docker.com/_/nginx",
+    place: "/etc/nginx/nginx.conf",
+    config: include_str!("../templates/image/nginx.conf"),
+};
+
 /// Any image.
 pub(crate) struct Image;
 
@@ -41,7 +49,7 @@ impl Runtime for Image {
     }
 
     fn title(&self) -> &'static str {
-        "any image of a container that listens on a port, by --image or --dockerfile"
+        "any image of a container that listens on a port, by --image, --dockerfile or --compose"
     }
 
     /// What is least likely to flatter it: nothing is known of what it runs.
@@ -84,7 +92,7 @@ impl Runtime for Image {
     }
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
-        let AppKind::Image(ImageApp { source: _, command, volumes, port }) = &cx.app.kind else {
+        let AppKind::Image(ImageApp { source, command, volumes, port, front: server, root }) = &cx.app.kind else {
             return Err(PlanError::AppKind(self.id()));
         };
         let found = Lookup::new(ID, cx).program(IMAGE)?;
@@ -116,6 +124,13 @@ impl Runtime for Image {
                 id: found.version.clone(),
                 volumes: volumes.clone(),
                 port: *port,
+                compose: match source {
+                    ImageSource::Compose(file) => Some(file.clone()),
+                    ImageSource::Named(_) | ImageSource::Kept { .. } | ImageSource::Dockerfile(_) => None,
+                },
+                front: *server,
+                root: root.clone(),
+                fast_cgi: NGINX,
                 known: KNOWN,
             }),
         })

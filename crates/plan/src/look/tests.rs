@@ -4,6 +4,11 @@ use std::path::Path;
 
 use super::*;
 
+/// A look at what is there.
+fn look(folder: &Path, index: Option<&Path>) -> Result<Look, Unfit> {
+    super::look(folder, index, Packages::Here)
+}
+
 /// A folder with these files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -255,7 +260,7 @@ fn a_row_says_what_else_is_known() {
         "webroot/info.php is not served as a script: write kind: scripts where production runs it"
     );
     assert_eq!(logs(app.path()), found.logs);
-    let served = crate::application::in_folder(app.path(), None).unwrap();
+    let served = crate::application::in_folder(app.path(), None, Packages::Here).unwrap();
     assert_eq!(served.workload.apps[0].logs, found.logs);
 }
 
@@ -388,6 +393,11 @@ fn composers_files_say_versions_and_extensions() {
     assert_eq!(found.prepare, [["php", "bin/console", "cache:clear", "--no-interaction"]]);
     assert!(found.remarks.iter().any(|remark| remark.contains("run composer install")), "{:?}", found.remarks);
     assert!(found.remarks.contains(&"it asks for PHP >=8.2".to_owned()));
+    assert_eq!((found.kind, &found.install), ("front-controller", &None));
+    // Where Composer installs them in copies, its kernel can be kept.
+    let installed = super::look(app.path(), None, Packages::Installed).unwrap();
+    assert_eq!((installed.kind, installed.index), ("symfony", None));
+    assert_eq!(installed.install.unwrap()[..3], ["composer", "install", "--no-dev"]);
     let installed = r#"{"packages": [{"name": "symfony/framework-bundle", "version": "v7.1.9"}]}"#;
     fs::create_dir_all(app.path().join("vendor/composer")).unwrap();
     fs::write(app.path().join("vendor/composer/installed.json"), installed).unwrap();

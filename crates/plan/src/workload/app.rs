@@ -245,7 +245,8 @@ impl AppSection {
             return None;
         }
         let env = texts(env);
-        let fields = Fields { place, kind: kind.name(), dir: &dir, source: &source };
+        let installs = prepare.iter().flatten().any(|command| command.first().is_some_and(|word| word.0 == "composer"));
+        let fields = Fields { place, kind: kind.name(), dir: &dir, source: &source, installs };
         let kind = match kind {
             KindEntry::FrontController => {
                 AppKind::FrontController { index: fields.file("index", "public/index.php", index, mistakes)? }
@@ -320,6 +321,8 @@ struct Fields<'a> {
     kind: &'a str,
     dir: &'a str,
     source: &'a Path,
+    /// Whether Composer makes its `vendor` in the copies that are served.
+    installs: bool,
 }
 
 impl Fields<'_> {
@@ -350,7 +353,11 @@ impl Fields<'_> {
     /// `public/index.php`.
     fn framework(&self, autoload: Option<PathBuf>, mistakes: &mut Gathered) -> Option<PathBuf> {
         self.file("index", "public/index.php", Some("public/index.php".into()), mistakes);
-        self.file("autoload", "autoload.php", Some(autoload.unwrap_or_else(|| "vendor/autoload.php".into())), mistakes)
+        let autoload = autoload.unwrap_or_else(|| "vendor/autoload.php".into());
+        match self.installs {
+            true => Some(autoload),
+            false => self.file("autoload", "autoload.php", Some(autoload), mistakes),
+        }
     }
 }
 

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 use std::env;
+use std::fs;
 use std::future::Future;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bollard::models::SystemInfo;
-use bollard::query_parameters::{ListContainersOptions, ListNetworksOptions, RemoveContainerOptions};
+use bollard::models::{SystemInfo, SystemInfoCgroupDriverEnum};
+use bollard::query_parameters::{
+    ListContainersOptions, ListNetworksOptions, ListVolumesOptions, RemoveContainerOptions, RemoveVolumeOptions,
+};
 use bollard::{API_DEFAULT_VERSION, Docker};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +31,17 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(crate) struct Engine {
     pub(crate) docker: Docker,
     pub(crate) socket: PathBuf,
+    /// Whether it tells how a program ended that nobody is attached to. Podman does not.
+    pub(crate) tells_ends: bool,
+}
+
+/// What tells an engine from others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Whether it is Podman's service.
+    pub(crate) is_podman: bool,
+    /// Whether its control groups are units of systemd.
+    pub(crate) is_of_systemd: bool,
 }
 
 /// The socket of the engine that is meant.
@@ -52,16 +67,33 @@ impl Engine {
         if docker.client_version() < OLDEST {
             return Err(DockerError::TooOld(docker.client_version().to_string()));
         }
-        Ok(Self { docker, socket: socket.to_owned() })
+        Ok(Self { docker, socket: socket.to_owned(), tells_ends: true })
+    }
+
+    /// What tells it from other engines.
+    pub(crate) async fn manner(&self) -> Result<Manner, DockerError> {
+        let info = self.docker.info().await.map_err(api("ask the engine what it is"))?;
+        // <https://docs.podman.io/en/latest/_static/api.html#tag/system-(compat)/operation/SystemVersion>
+        let version = self.docker.version().await.map_err(api("ask the engine for its version"))?;
+        let is_podman = version.components.iter().flatten().any(|part| part.name.contains("Podman"));
+        Ok(Manner { is_podman, is_of_systemd: info.cgroup_driver == Some(SystemInfoCgroupDriverEnum::SYSTEMD) })
     }
 
     /// What the engine says of itself, where it is one whose containers this process can measure.
     pub(crate) async fn examine(&self) -> Result<SystemInfo, DockerError> {
         let info = self.docker.info().await.map_err(api("ask the engine what it is"))?;
         judge(&info)?;
-        Ok(info)
+        // Podman does not say that it runs without root: its files are that user's then.
+        let of_root =
+            info.docker_root_dir.as_ref().and_then(|folder| fs::metadata(folder).ok()).map(|folder| folder.uid());
+        match of_root {
+            Some(0) | None => Ok(info),
+            Some(_) => Err(DockerError::Unsuitable(ROOTLESS)),
+        }
     }
 }
+
+const ROOTLESS: &str = "it runs without root, where files and limits of containers are not this user's";
 
 /// Refuses engines whose containers cannot be held to limits or not be read from here.
 fn judge(info: &SystemInfo) -> Result<(), DockerError> {
@@ -69,7 +101,7 @@ fn judge(info: &SystemInfo) -> Result<(), DockerError> {
     let has = |name: &str| options.iter().any(|option| option.split(',').any(|part| part == name));
     let system = info.operating_system.as_deref().unwrap_or_default();
     let reason = if has("name=rootless") {
-        "it runs without root, where files and limits of containers are not this user's"
+        ROOTLESS
     } else if has("name=userns") {
         "it gives containers other users' numbers (userns-remap), which cannot read what is prepared for them"
     } else if system.contains("Docker Desktop") {
@@ -97,16 +129,43 @@ impl Containers {
         HashMap::from([(RUN.to_owned(), self.label.clone())])
     }
 
+    /// What the run's network and its first container are called.
+    pub(crate) fn name(&self) -> String {
+        format!("stampede-{}", self.label)
+    }
+
+    /// What the group is called that holds several containers: without the dashes by which systemd takes it for one within others.
+    pub(crate) fn group_name(&self) -> String {
+        format!("stampede_{}", self.label.replace('-', "_"))
+    }
+
+    /// That group as an engine is told of it. <https://docs.docker.com/reference/cli/dockerd/#default-cgroup-parent>
+    pub(crate) fn parent(&self, is_of_systemd: bool) -> String {
+        let name = self.group_name();
+        if is_of_systemd { format!("{name}.slice") } else { format!("/{name}") }
+    }
+
+    /// Removes the group that held several containers, where there was one: it is empty, or stays.
+    fn remove_group(&self) {
+        const ROOT: &str = "/sys/fs/cgroup";
+        let below = fs::read_dir(ROOT).into_iter().flatten().flatten().map(|entry| entry.path());
+        for folder in below.chain([PathBuf::from(ROOT)]) {
+            let _ = fs::remove_dir(folder.join(self.group_name()));
+        }
+    }
+
     /// Removes all that belongs to the run, whatever it does. What is gone already is no failure.
     pub(crate) fn remove(&self, deadline: Instant) -> Result<(), DockerError> {
         block_on(async {
             let engine = Engine::connect(&self.socket).await?;
-            while !self.remove_once(&engine.docker).await? {
+            let is_done = async || self.remove_once(&engine.docker).await;
+            while !is_done().await? {
                 if Instant::now() >= deadline {
                     return Err(DockerError::Left(self.label.clone()));
                 }
                 tokio::time::sleep(PAUSE).await;
             }
+            self.remove_group();
             Ok(())
         })
     }
@@ -120,13 +179,20 @@ impl Containers {
             let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
             unless_gone(docker.remove_container(id, Some(options)).await).map_err(api("remove a container"))?;
         }
+        let volumes = ListVolumesOptions { filters: filters.clone() };
+        let volumes = docker.list_volumes(Some(volumes)).await.map_err(api("list the run's volumes"))?;
+        let volumes = volumes.volumes.unwrap_or_default();
+        for volume in volumes.iter().filter(|_| containers.is_empty()) {
+            let removed = docker.remove_volume(&volume.name, None::<RemoveVolumeOptions>).await;
+            unless_gone(removed).map_err(api("remove a volume"))?;
+        }
         let networks = ListNetworksOptions { filters };
         let networks = docker.list_networks(Some(networks)).await.map_err(api("list the run's networks"))?;
         // A network goes when nothing is in it any more.
         for id in networks.iter().filter(|_| containers.is_empty()).filter_map(|network| network.id.as_deref()) {
             unless_gone(docker.remove_network(id).await).map_err(api("remove a network"))?;
         }
-        Ok(containers.is_empty() && networks.is_empty())
+        Ok(containers.is_empty() && volumes.is_empty() && networks.is_empty())
     }
 }
 

@@ -120,6 +120,14 @@ pub enum DockerError {
     /// A container ended as soon as it was started.
     #[error("start it: it ended with {0}")]
     Ended(String),
+    /// A container that serves with others, or that those need.
+    #[error("start {name}: {problem}")]
+    Beside {
+        /// What it is called.
+        name: String,
+        /// What happened.
+        problem: String,
+    },
     /// A template could not be filled in.
     #[error("write a Dockerfile")]
     Dockerfile(#[from] stampede_export::ExportError),

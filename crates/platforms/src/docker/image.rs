@@ -270,27 +270,42 @@ pub(crate) fn without_colour(text: &str) -> String {
 
 /// A POSIX tar archive with one file in it.
 /// <https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html#tag_20_94_13_06>
-fn tar_of(name: &str, text: &str) -> Vec<u8> {
-    const BLOCK: usize = 512;
+pub(super) fn tar_of(name: &str, text: &str) -> Vec<u8> {
+    tar_of_all([(name.to_owned(), text.to_owned())])
+}
+
+/// The same with several files; a name that ends with a slash is a folder's.
+pub(super) fn tar_of_all(files: impl IntoIterator<Item = (String, String)>) -> Vec<u8> {
+    let mut archive: Vec<u8> = files.into_iter().flat_map(|(name, text)| tar_entry(&name, &text)).collect();
+    // Two empty blocks are the end.
+    if !archive.is_empty() {
+        archive.resize(archive.len() + 2 * BLOCK, 0);
+    }
+    archive
+}
+
+const BLOCK: usize = 512;
+
+fn tar_entry(name: &str, text: &str) -> Vec<u8> {
+    let is_folder = name.ends_with('/');
     const SUM: std::ops::Range<usize> = 148..156;
     let mut header = [0; BLOCK];
     let mut put = |at: usize, field: &str| header[at..at + field.len()].copy_from_slice(field.as_bytes());
     put(0, name);
-    put(100, "0000644\0");
+    put(100, if is_folder { "0000755\0" } else { "0000644\0" });
     put(108, "0000000\0");
     put(116, "0000000\0");
     put(124, &format!("{:011o}\0", text.len()));
     put(136, "00000000000\0");
     // The sum is taken with blanks in its own place.
     put(SUM.start, "        ");
-    put(156, "0");
+    put(156, if is_folder { "5" } else { "0" });
     put(257, "ustar\x0000");
     let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
     header[SUM].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
     let mut archive = header.to_vec();
     archive.extend(text.as_bytes());
-    // The last block is filled up, and two empty ones are the end.
-    archive.resize(archive.len().next_multiple_of(BLOCK) + 2 * BLOCK, 0);
+    archive.resize(archive.len().next_multiple_of(BLOCK), 0);
     archive
 }
 

@@ -1,6 +1,7 @@
 //! Programs that are run in a container.
 
 use std::os::fd::OwnedFd;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bollard::exec::{StartExecOptions, StartExecResults};
@@ -49,13 +50,19 @@ impl Inside {
         words.extend(env.iter().map(|(name, value)| format!("{name}={value}")));
         words.push(path.clone());
         words.extend(args.iter().cloned());
-        let order = ExecConfig { cmd: Some(words), working_dir: Some(dir.display().to_string()), ..Default::default() };
+        let is_detached = self.engine.tells_ends;
+        let order = ExecConfig {
+            cmd: Some(words),
+            working_dir: Some(dir.display().to_string()),
+            attach_stdout: (!is_detached).then_some(true),
+            ..Default::default()
+        };
         let docker = &self.engine.docker;
         let exec =
             docker.create_exec(&self.container, order).await.map_err(api("prepare a program in a container"))?.id;
-        let detached = Some(StartExecOptions { detach: true, ..Default::default() });
-        docker.start_exec(&exec, detached).await.map_err(api("start a program in a container"))?;
-        let mut process = Process { engine: self.engine.clone(), exec, pid: None };
+        let options = Some(StartExecOptions { detach: is_detached, ..Default::default() });
+        let line = docker.start_exec(&exec, options).await.map_err(api("start a program in a container"))?;
+        let mut process = Process { engine: self.engine.clone(), exec, pid: None, _line: Mutex::new(Some(line)) };
         let told = process.inspect().await?;
         let pid = told.pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
         let opened = pid.map(|pid| Ok::<_, DockerError>((pid, watch(pid)?))).transpose()?;
@@ -126,7 +133,7 @@ impl Inside {
             }
         }
         let said = String::from_utf8_lossy(&said).into_owned();
-        match (Process { engine: self.engine.clone(), exec, pid: None }).ended().await {
+        match (Process { engine: self.engine.clone(), exec, pid: None, _line: Mutex::new(None) }).ended().await {
             End::Exited(0) => Ok(Ok(said)),
             end => Ok(Err(format!("{end}: {}", said.trim()))),
         }
@@ -151,6 +158,8 @@ pub(crate) struct Process {
     exec: String,
     /// Its number and what tells its end, where it ran when it was looked at.
     pid: Option<(Pid, AsyncFd<OwnedFd>)>,
+    /// What it prints comes here, which is nothing: it is kept for engines that see an end only so. The lock is for the compiler.
+    _line: Mutex<Option<StartExecResults>>,
 }
 
 impl Process {

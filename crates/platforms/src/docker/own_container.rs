@@ -23,8 +23,8 @@ use super::container_end::{end_of, ended, log};
 use super::engine::{Engine, block_on};
 use super::error::DockerError;
 use super::inside;
+use super::own_run::{Member, OwnRun};
 use super::port::{Spoken, ask, best, why_none};
-use super::sandbox::Sandbox;
 use super::sockets::listening;
 use crate::log_tail::with_log;
 use crate::runs::group::{enforced, forks, source};
@@ -43,53 +43,84 @@ const SETTLE_TIME: Duration = Duration::from_secs(1);
 /// How long a port may take to its first answer until others are asked.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// Finds the port on which a container takes the load, as soon as one answers.
+/// Where containers take the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entrance {
+    /// The number of the container, among those under test.
+    pub(super) member: usize,
+    pub(super) port: u16,
+    /// Whether it speaks FastCGI, so that a web server goes before it.
+    pub(super) is_fast_cgi: bool,
+}
+
+/// Finds where containers take the load, as soon as one answers.
 ///
 /// # Errors
 ///
 /// That none does, and why.
-pub(super) async fn find_port(
-    sandbox: &Sandbox,
-    exposed: &[u16],
-    vantage: &dyn Vantage,
-    limit: Duration,
-) -> Result<u16, String> {
-    let (docker, container) = (&sandbox.inside.engine.docker, &sandbox.inside.container);
-    let address = sandbox.address.ok_or("the container has no address")?;
+pub(super) async fn find_entrance(run: &OwnRun, vantage: &dyn Vantage, limit: Duration) -> Result<Entrance, String> {
     let begun = Instant::now();
-    let mut known: BTreeMap<u16, Spoken> = BTreeMap::new();
+    let mut known: Vec<BTreeMap<u16, Spoken>> = vec![BTreeMap::new(); run.members.len()];
     let (mut first_socket, mut first_answer) = (None, None);
     loop {
-        if let Some(DockerError::Ended(how)) = ended(docker, container).await {
-            return Err(format!("it ended with {how}"));
+        for (member, known) in run.members.iter().zip(&mut known) {
+            let docker = &member.inside.engine.docker;
+            if let Some(DockerError::Ended(how)) = ended(docker, &member.inside.container).await {
+                return Err(of(member, &format!("it ended with {how}")));
+            }
+            let sockets = listening(member.first);
+            if !sockets.is_empty() {
+                first_socket.get_or_insert_with(Instant::now);
+            }
+            let address = member.address.ok_or("the container has no address")?;
+            ask(known, &sockets, address, vantage, ANSWER_TIME.min(limit)).await;
         }
-        let sockets = listening(sandbox.first);
-        if !sockets.is_empty() {
-            first_socket.get_or_insert_with(Instant::now);
-        }
-        ask(&mut known, &sockets, address, vantage, ANSWER_TIME.min(limit)).await;
-        if let Some(port) = best(&known, exposed) {
+        let answering = run.members.iter().zip(&known).enumerate().filter_map(|(member, (of, known))| {
+            let port = best(known, &of.ports)?;
             let is_page = matches!(known.get(&port), Some(Spoken::Http(200..=399)));
+            Some((!is_page, member, port))
+        });
+        if let Some((is_no_page, member, port)) = answering.min() {
             let since = first_answer.get_or_insert_with(Instant::now).elapsed();
-            if is_page || since >= SETTLE_TIME {
-                return Ok(port);
+            if !is_no_page || since >= SETTLE_TIME {
+                return Ok(Entrance { member, port, is_fast_cgi: false });
             }
         }
-        // What listens on another address, or speaks FastCGI, stays so.
-        let is_settled = known.values().any(|spoken| matches!(spoken, Spoken::FastCgi | Spoken::Private));
+        // What listens on another address, or speaks FastCGI, stays so. A web server beside it may take a while.
+        let is_settled =
+            known.iter().flat_map(BTreeMap::values).any(|spoken| matches!(spoken, Spoken::FastCgi | Spoken::Private));
         let since = first_socket.map_or(Duration::ZERO, |first: Instant| first.elapsed());
+        let patience = if run.members.len() > 1 { ANSWER_TIME } else { SETTLE_TIME };
+        let fast_cgi = known.iter().enumerate().find_map(|(member, known)| {
+            let port = known.iter().find_map(|(port, spoken)| (*spoken == Spoken::FastCgi).then_some(*port))?;
+            Some(Entrance { member, port, is_fast_cgi: true })
+        });
+        if let Some(entrance) = fast_cgi.filter(|_| first_answer.is_none() && since >= patience) {
+            return Ok(entrance);
+        }
         if begun.elapsed() >= limit || (is_settled && first_answer.is_none() && since >= ANSWER_TIME) {
-            return Err(with_log(&why_none(&known), &log(docker, container).await.lines));
+            let (member, known) = match run.members.iter().zip(&known).find(|(_, known)| !known.is_empty()) {
+                Some(found) => found,
+                None => run.members.iter().zip(&known).next().ok_or("there is no container")?,
+            };
+            let log = log(&member.inside.engine.docker, &member.inside.container).await;
+            return Err(of(member, &with_log(&why_none(known), &log.lines)));
         }
         sleep(PAUSE).await;
     }
 }
 
-/// A container that serves.
+/// A problem with the container that it is of, where there are several.
+fn of(member: &Member, problem: &str) -> String {
+    if member.name.is_empty() { problem.to_owned() } else { format!("{}: {problem}", member.name) }
+}
+
+/// Containers that serve.
 pub(super) struct OwnRunning {
-    // It goes when this is dropped.
-    sandbox: Option<Sandbox>,
-    inside: inside::Inside,
+    // They go when this is dropped.
+    run: Option<OwnRun>,
+    /// The inside of each, with its name.
+    all: Vec<(String, inside::Inside)>,
     group: Group,
     places: Places,
     front: Endpoint,
@@ -97,27 +128,27 @@ pub(super) struct OwnRunning {
     unit: UnitId,
     grace: Duration,
     exit: watch::Sender<Option<UnitExit>>,
-    keeper: JoinHandle<()>,
+    keepers: Vec<JoinHandle<()>>,
     vantage: Arc<dyn Vantage>,
     started: Moment,
 }
 
 impl Drop for OwnRunning {
     fn drop(&mut self) {
-        self.keeper.abort();
+        self.keepers.iter().for_each(JoinHandle::abort);
     }
 }
 
 impl fmt::Debug for OwnRunning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnRunning").field("inside", &self.inside).field("front", &self.front).finish_non_exhaustive()
+        f.debug_struct("OwnRunning").field("all", &self.all).field("front", &self.front).finish_non_exhaustive()
     }
 }
 
 impl OwnRunning {
-    /// Waits until the container listens at its front.
+    /// Waits until the containers listen at their front.
     pub(super) async fn start(
-        sandbox: Sandbox,
+        run: OwnRun,
         deployment: &Deployment,
         (places, endpoints): (Places, BTreeMap<AddressId, Endpoint>),
         ready_timeout: Duration,
@@ -126,17 +157,31 @@ impl OwnRunning {
         let none = || LaunchError::Prepare("the deployment has no unit".to_owned());
         let unit = deployment.units.first().ok_or_else(none)?;
         let failed = |problem: String| LaunchError::Start { unit: unit.id.clone(), problem };
-        let pid = Pid::from_raw(sandbox.first.cast_signed());
-        let watched = pid.map(inside::watch).transpose().map_err(|error| failed(with_causes(&error)))?.flatten();
         let exit = watch::Sender::new(None);
-        let keeper = tokio::spawn(keep(sandbox.inside.clone(), watched, unit.id.clone(), exit.clone()));
-        let started = Moment::new(vantage.now().since_start().saturating_sub(sandbox.started.elapsed()));
-        let front = endpoint(&endpoints, &deployment.front)?;
+        let started = Moment::new(vantage.now().since_start().saturating_sub(run.started.elapsed()));
         let (id, grace) = (unit.id.clone(), unit.stop.grace);
-        let (inside, group) = (sandbox.inside.clone(), sandbox.group.clone());
-        let sandbox = Some(sandbox);
-        let running =
-            Self { sandbox, inside, group, places, front, endpoints, unit: id, grace, exit, keeper, vantage, started };
+        let all = run.members.iter().map(|member| (member.name.clone(), member.inside.clone())).collect();
+        let mut running = Self {
+            all,
+            group: run.group.clone(),
+            places,
+            front: endpoint(&endpoints, &deployment.front)?,
+            endpoints,
+            unit: id,
+            grace,
+            exit,
+            keepers: Vec::new(),
+            vantage,
+            started,
+            run: None,
+        };
+        for member in &run.members {
+            let pid = Pid::from_raw(member.first.cast_signed());
+            let watched = pid.map(inside::watch).transpose().map_err(|error| failed(with_causes(&error)))?.flatten();
+            let kept = keep(member.inside.clone(), watched, member.name.clone(), unit.id.clone(), running.exit.clone());
+            running.keepers.push(tokio::spawn(kept));
+        }
+        running.run = Some(run);
         await_ready(&running, &unit.ready, ready_timeout).await.map_err(|problem| {
             let problem = match problem {
                 NotReady::Ended(exit) => format!("it ended with {}", exit.how),
@@ -152,6 +197,7 @@ impl OwnRunning {
 async fn keep(
     inside: inside::Inside,
     watched: Option<AsyncFd<OwnedFd>>,
+    name: String,
     unit: UnitId,
     exit: watch::Sender<Option<UnitExit>>,
 ) {
@@ -168,6 +214,7 @@ async fn keep(
             Err(error) => break format!("{}, and the engine does not tell: {}", End::Untold, with_causes(&error)),
         }
     };
+    let how = if name.is_empty() { how } else { format!("{how} ({name})") };
     tell(&exit, UnitExit { unit, how });
 }
 
@@ -248,13 +295,21 @@ impl Running for OwnRunning {
     }
 
     fn logs(&self, _unit: &UnitId) -> LogTail {
-        let inside = &self.inside;
-        // On a connection of its own: that of this thread's work cannot go on meanwhile.
-        let read = block_on(async {
-            let engine = Engine::connect(&inside.engine.socket).await?;
-            Ok(log(&engine.docker, &inside.container).await)
-        });
-        read.unwrap_or_default()
+        let is_alone = self.all.len() == 1;
+        let mut lines = Vec::new();
+        for (name, inside) in &self.all {
+            // On a connection of its own: that of this thread's work cannot go on meanwhile.
+            let read = block_on(async {
+                let engine = Engine::connect(&inside.engine.socket).await?;
+                Ok(log(&engine.docker, &inside.container).await)
+            });
+            let read = read.unwrap_or_default();
+            if is_alone {
+                return read;
+            }
+            lines.extend(read.lines.into_iter().map(|line| format!("{name}: {line}")));
+        }
+        LogTail::of(lines.iter().map(String::as_str))
     }
 
     fn units(&self) -> Vec<UnitId> {
@@ -263,20 +318,26 @@ impl Running for OwnRunning {
 
     fn stop(mut self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
-            self.keeper.abort();
-            let inside = self.inside.clone();
-            let (docker, container) = (&inside.engine.docker, &inside.container);
-            let asked = Instant::now();
-            let grace = i32::try_from(self.grace.as_secs()).unwrap_or(i32::MAX);
-            // By the image's own signal. What has ended, or is not reached any more, is told below.
-            let _ = docker.stop_container(container, Some(StopContainerOptions { signal: None, t: Some(grace) })).await;
-            let took = asked.elapsed();
-            let end = end_of(docker, container).await.ok().flatten();
-            let killed = took >= self.grace;
-            let how = end.unwrap_or_else(|| End::Untold.to_string());
-            let units = vec![UnitStop { unit: self.unit.clone(), took, killed, how }];
-            if let Some(sandbox) = self.sandbox.take() {
-                sandbox.close().await.map_err(StopError)?;
+            self.keepers.iter().for_each(JoinHandle::abort);
+            let mut units = Vec::new();
+            // What answers stops before what it asks.
+            for (name, inside) in self.all.iter().rev() {
+                let (docker, container) = (&inside.engine.docker, &inside.container);
+                let asked = Instant::now();
+                let grace = i32::try_from(self.grace.as_secs()).unwrap_or(i32::MAX);
+                // By the image's own signal. What has ended, or is not reached any more, is told below.
+                let options = StopContainerOptions { signal: None, t: Some(grace) };
+                let _ = docker.stop_container(container, Some(options)).await;
+                let took = asked.elapsed();
+                let end = end_of(docker, container).await.ok().flatten();
+                let killed = took >= self.grace;
+                let how = end.unwrap_or_else(|| End::Untold.to_string());
+                let unit = if name.is_empty() { self.unit.clone() } else { UnitId::new(name.clone()) };
+                units.push(UnitStop { unit, took, killed, how });
+            }
+            units.reverse();
+            if let Some(run) = self.run.take() {
+                run.close().await.map_err(StopError)?;
             }
             Ok(ExitReport { units })
         })

@@ -1,7 +1,7 @@
 //! Images that serve by themselves: had from where they are named or built, and what is known of them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bollard::models::{ImageConfig, ImageInspect};
@@ -11,6 +11,7 @@ use stampede_core::{
 };
 use tokio::process::Command;
 
+use super::compose::{self, Composition};
 use super::engine::Engine;
 use super::error::DockerError;
 use super::image::{self, BUILT, SOFTWARE};
@@ -23,20 +24,38 @@ const BUILD_TIME: Duration = Duration::from_secs(3600);
 /// The engine's own program, which builds as its user does.
 const CLIENT: &str = "docker";
 
-/// Has an image, and says what it is or why it cannot be had.
-pub(crate) async fn find(engine: &Engine, source: &ImageSource, tell: fn(&str)) -> Availability {
+/// Has an image, and says what it is or why it cannot be had; several that serve together come with how they are run.
+pub(crate) async fn find(
+    engine: &Engine,
+    source: &ImageSource,
+    offline: bool,
+    tell: fn(&str),
+) -> (Availability, Option<Composition>) {
+    let mut together = None;
     let found = match source {
         ImageSource::Named(name) => pulled(engine, name, tell).await.map(|id| (name.clone(), id)),
         ImageSource::Kept { name, id } => kept(engine, name, id).await.map(|id| (name.clone(), id)),
-        ImageSource::Dockerfile(folder) => built(engine, folder, tell).await,
+        ImageSource::Dockerfile(folder) => build(engine, &Build::of(folder), tell).await,
+        ImageSource::Compose(compose) => match compose::find(engine, compose, offline, tell).await {
+            Ok((id, composition)) => {
+                together = Some(composition);
+                Ok((source.to_string(), id))
+            }
+            Err(lacking) => Err(lacking),
+        },
     };
-    match found {
+    let what = match source {
+        ImageSource::Compose(_) => "the file",
+        ImageSource::Named(_) | ImageSource::Kept { .. } | ImageSource::Dockerfile(_) => "the image",
+    };
+    let found = match found {
         Ok((name, version)) => Availability::Found(Found { path: name.into(), version, php: None }),
         Err(Lacking { problem, fix }) => Availability::Missing {
-            what: format!("the image {source}, {problem}"),
+            what: format!("{what} {source}, {problem}"),
             install: Install { package: None, page: fix },
         },
-    }
+    };
+    (found, together)
 }
 
 /// Why there is no image.
@@ -76,7 +95,7 @@ fn refused(image: &str, problem: &str) -> Lacking {
     Lacking { problem: format!("which the engine does not have and did not get: {problem}"), fix }
 }
 
-async fn pulled(engine: &Engine, name: &str, tell: fn(&str)) -> Result<String, Lacking> {
+pub(crate) async fn pulled(engine: &Engine, name: &str, tell: fn(&str)) -> Result<String, Lacking> {
     image::base(engine, name, tell).await?;
     Ok(image::id(engine, name).await?)
 }
@@ -91,17 +110,38 @@ async fn kept(engine: &Engine, name: &str, id: &str) -> Result<String, Lacking> 
     }
 }
 
+/// What an image is built from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Build {
+    /// The folder that is seen by its build.
+    pub(crate) folder: PathBuf,
+    /// Its Dockerfile, where that has another name.
+    pub(crate) file: Option<String>,
+    /// The stage that is built, where it is not the last.
+    pub(crate) target: Option<String>,
+    /// Values of its variables.
+    pub(crate) args: BTreeMap<String, String>,
+}
+
+impl Build {
+    /// Of the Dockerfile in a folder.
+    fn of(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), ..Self::default() }
+    }
+}
+
 /// Builds the image of a folder, as its user would, and gives its name and id.
-async fn built(engine: &Engine, folder: &Path, tell: fn(&str)) -> Result<(String, String), Lacking> {
-    let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let name = format!("{BUILT}:{}", key(&folder));
-    tell(&format!("building {}/Dockerfile", folder.display()));
+pub(crate) async fn build(engine: &Engine, of: &Build, tell: fn(&str)) -> Result<(String, String), Lacking> {
+    let Build { folder, file, target, args } = of;
+    let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
+    let name = format!("{BUILT}:{}", key(&folder, of));
+    tell(&format!("building {}/{}", folder.display(), file.as_deref().unwrap_or("Dockerfile")));
     let mut build = Command::new(CLIENT);
-    build
-        .arg("build")
-        .args(["--force-rm", "--tag", &name, "--label"])
-        .arg(format!("{SOFTWARE}={}", folder.display()))
-        .arg(".");
+    build.arg("build").args(["--force-rm", "--tag", &name, "--label"]).arg(format!("{SOFTWARE}={}", folder.display()));
+    build.args(file.iter().flat_map(|file| ["--file", file.as_str()]));
+    build.args(target.iter().flat_map(|target| ["--target", target.as_str()]));
+    build.args(args.iter().flat_map(|(name, value)| ["--build-arg".to_owned(), format!("{name}={value}")]));
+    build.arg(".");
     build.current_dir(&folder).env("DOCKER_HOST", format!("unix://{}", engine.socket.display()));
     let built = collect(build, BUILD_TIME).await.map_err(|error| Lacking {
         problem: format!("which {CLIENT} build should make: {}", with_causes(&error)),
@@ -123,10 +163,15 @@ fn plain(bytes: &[u8]) -> String {
     image::without_colour(&String::from_utf8_lossy(bytes))
 }
 
-/// What tells the images of two folders apart.
-fn key(folder: &Path) -> String {
+/// What tells the images of two folders apart, or two of one folder.
+fn key(folder: &Path, of: &Build) -> String {
     const LENGTH: usize = 8;
-    let hash = Sha256::digest(folder.as_os_str().as_encoded_bytes());
+    let Build { folder: _, file, target, args } = of;
+    let mut hash = Sha256::new_with_prefix(folder.as_os_str().as_encoded_bytes());
+    if file.is_some() || target.is_some() || !args.is_empty() {
+        hash.update(format!("\0{file:?}{target:?}{args:?}"));
+    }
+    let hash = hash.finalize();
     hash.iter().take(LENGTH).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -171,8 +216,15 @@ impl Traits {
     }
 
     /// The environment beside the image's own: what is given, and what one that is known needs; with a sentence on each of the latter.
-    pub(crate) fn environment(&self, container: &Container, program: &Program) -> (Vec<String>, Vec<String>) {
-        let mut env = program.env.clone();
+    pub(crate) fn environment(
+        &self,
+        container: &Container,
+        own: &[String],
+        program: &Program,
+    ) -> (Vec<String>, Vec<String>) {
+        let own = own.iter().filter_map(|pair| pair.split_once('='));
+        let mut env: BTreeMap<String, String> = own.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        env.extend(program.env.clone());
         let mut told = Vec::new();
         for KnownImage { name, signs, env: needed, why } in container.known {
             if !signs.iter().any(|sign| self.has(sign)) {
@@ -191,6 +243,8 @@ impl Traits {
 
 #[cfg(test)]
 mod tests {
+    use stampede_core::FastCgiFront;
+
     use super::*;
 
     #[test]
@@ -236,6 +290,10 @@ mod tests {
             id: "sha256:ab".to_owned(),
             volumes: Vec::new(),
             port: None,
+            compose: None,
+            front: None,
+            root: None,
+            fast_cgi: FastCgiFront { image: "", source: "", place: "", config: "" },
             known: KNOWN,
         };
         let config = |words: &[&str], env: &[&str]| ImageConfig {
@@ -255,7 +313,7 @@ mod tests {
             let program = Program { path: "my/app".to_owned(), args: Vec::new(), env: given };
             let traits = Traits::read(config);
             assert_eq!(traits.ports, [80], "{what}");
-            let (found, told) = traits.environment(&container, &program);
+            let (found, told) = traits.environment(&container, &[], &program);
             assert_eq!(found, env, "{what}");
             assert_eq!(told.len(), env.iter().filter(|pair| **pair == "SERVER_NAME=:80").count(), "{what}");
         }

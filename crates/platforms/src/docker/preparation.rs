@@ -25,6 +25,7 @@ pub(super) async fn prepare(
     state_dir: &Path,
     image: String,
     app: &App,
+    offline: bool,
 ) -> Result<Preparation, PrepareError> {
     let failed = |error: &dyn std::error::Error| PrepareError::Copy(with_causes(error));
     let user = user::for_units().map_err(|error| failed(&error))?;
@@ -41,6 +42,10 @@ pub(super) async fn prepare(
     let mut env = app.env.clone();
     env.entry("PATH".to_owned()).or_insert_with(|| DEFAULT_PATH.to_owned());
     env.entry("HOME".to_owned()).or_insert_with(|| folder.path().join(HOME).display().to_string());
+    if offline {
+        // <https://getcomposer.org/doc/03-cli.md#composer-disable-network>
+        env.entry("COMPOSER_DISABLE_NETWORK".to_owned()).or_insert_with(|| "1".to_owned());
+    }
     for (number, words) in app.prepare.iter().enumerate() {
         let Some((program, args)) = words.split_first() else { continue };
         let log: PathBuf = folder.log(&format!("prepare-{number}"));

@@ -58,6 +58,11 @@ pub(crate) fn package_of(file: PathBuf) -> Question {
     Question { of: Sought::PackageOf { file }, install: Install { package: None, page: String::new() } }
 }
 
+/// Asks for a program by its name.
+pub(crate) fn command(name: &str) -> Question {
+    Question { of: Sought::Command { name: name.to_owned() }, install: Install { package: None, page: String::new() } }
+}
+
 /// Where a requirement is looked for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Place<'a> {

@@ -2,29 +2,25 @@
 //!
 //! Its first process reads from Stampede until nothing comes any more. So when Stampede is gone, however it went, the container
 //! ends with all that runs in it, and the engine removes it; only its network stays until the next start or `stampede clean`.
-//!
-//! An image that serves by itself has a first process of its own, which may insist on being the first and need not have any other
-//! program. Its container is ended by the run's warden, which notices in the same way that Stampede is gone.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use bollard::Docker;
 use bollard::container::AttachContainerResults;
 use bollard::models::{
-    ContainerCreateBody, ContainerInspectResponse, HealthConfig, HostConfig, HostConfigLogConfig, NetworkCreateRequest,
+    ContainerCreateBody, ContainerInspectResponse, HostConfig, HostConfigLogConfig, NetworkCreateRequest,
     ResourcesUlimits,
 };
 use bollard::query_parameters::{AttachContainerOptions, CreateContainerOptions};
 use rustix::process::{Resource, getegid, geteuid, getrlimit};
 use stampede_cgroup::{FileError, Group, QUOTA_PERIOD, V1Folders};
-use stampede_core::{Limits, Part, Volume, with_causes};
+use stampede_core::{Limits, Part, with_causes};
 
-use super::container_end;
 use super::engine::{Containers, Engine, api, block_on};
 use super::error::DockerError;
 use super::inside::Inside;
@@ -56,22 +52,6 @@ pub(crate) enum Purpose {
     Preparation,
     /// A deployment: what it may use, and on which processors; on a network of the run's own.
     Service(Limits, Vec<u32>),
-    /// An image that serves by itself, on a network of the run's own.
-    Own(OwnProcess),
-}
-
-/// The first process of an image that serves by itself.
-#[derive(Clone, Debug)]
-pub(crate) struct OwnProcess {
-    /// What takes the place of the image's command; empty where nothing does.
-    pub(crate) command: Vec<String>,
-    /// Variables beside the image's own: `NAME=VALUE`.
-    pub(crate) env: Vec<String>,
-    pub(crate) volumes: Vec<Volume>,
-    /// What it may use, and on which processors; nothing bounds it where it is only looked at.
-    pub(crate) limits: Option<(Limits, Vec<u32>)>,
-    /// The program that ends it when Stampede is gone, with its arguments.
-    pub(crate) warden: Vec<OsString>,
 }
 
 /// Something of this machine that is seen in a container.
@@ -95,26 +75,20 @@ pub(crate) struct Sandbox {
     pub(crate) address: Option<IpAddr>,
     /// The control group that holds all of its processes.
     pub(crate) group: Group,
-    /// Its first process, as this machine numbers it.
-    pub(crate) first: u32,
-    /// When it was started.
-    pub(crate) started: Instant,
     // The line goes first: the container ends when it is closed, and the owner sees to the rest. It is kept and never used; the
     // lock is for the compiler.
-    _line: Option<Mutex<AttachContainerResults>>,
+    _line: Mutex<AttachContainerResults>,
     owner: ProcessOwner,
 }
 
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { inside, folder, address, group, first, started, _line: _, owner } = self;
+        let Self { inside, folder, address, group, _line: _, owner } = self;
         f.debug_struct("Sandbox")
             .field("inside", inside)
             .field("folder", folder)
             .field("address", address)
             .field("group", group)
-            .field("first", first)
-            .field("started", started)
             .field("owner", owner)
             .finish_non_exhaustive()
     }
@@ -132,35 +106,21 @@ impl Sandbox {
     pub(crate) async fn open(engine: &Engine, state_dir: &Path, order: Order) -> Result<Self, DockerError> {
         let (socket, state_dir) = (engine.socket.clone(), state_dir.to_owned());
         // On a thread that goes on when this future is dropped: what the engine is making then is removed afterwards.
-        let is_own = matches!(order.purpose, Purpose::Own(_));
         let made = tokio::task::spawn_blocking(move || make(socket, &state_dir, &order));
         let Made { container, folder, owner } =
             made.await.map_err(|error| DockerError::Prepare(with_causes(&error)))??;
         let docker = &engine.docker;
-        let line = match is_own {
-            true => None,
-            false => {
-                let attached = AttachContainerOptions { stdin: true, stream: true, ..Default::default() };
-                let line = docker.attach_container(&container, Some(attached)).await;
-                Some(Mutex::new(line.map_err(api("attach to a container"))?))
-            }
-        };
-        let started = Instant::now();
+        let attached = AttachContainerOptions { stdin: true, stream: true, ..Default::default() };
+        let line = docker.attach_container(&container, Some(attached)).await;
+        let line = Mutex::new(line.map_err(api("attach to a container"))?);
         docker.start_container(&container, None).await.map_err(api("start a container"))?;
         let told = docker.inspect_container(&container, None).await.map_err(api("inspect a container"))?;
-        let (first, group) = match group(&told, &container) {
-            Ok(found) => found,
-            // It may have ended before it was looked at.
-            Err(error) if is_own => return Err(container_end::ended(docker, &container).await.unwrap_or(error)),
-            Err(error) => return Err(error),
-        };
+        let (_, group) = group(&told, &container)?;
         Ok(Self {
             inside: Inside { engine: engine.clone(), container },
             folder,
             address: address(&told),
             group,
-            first,
-            started,
             _line: line,
             owner,
         })
@@ -184,37 +144,52 @@ impl Sandbox {
     }
 }
 
+/// Writes the lease of a new run that has containers. Nothing else is made yet.
+pub(super) fn lease(socket: &Path, state_dir: &Path) -> Result<(ProcessOwner, Containers), DockerError> {
+    let failed = |error: &dyn std::error::Error| DockerError::Prepare(with_causes(error));
+    let mut owner = ProcessOwner::begin(state_dir, None).map_err(|error| failed(&error))?;
+    // Another user's Stampede may have given the same name to a run of its own: the standard library's seed differs.
+    let label = format!("{}-{:08x}", owner.run().name, RandomState::new().build_hasher().finish() as u32);
+    let containers = Containers { socket: socket.to_owned(), label };
+    owner.hold(containers.clone()).map_err(|error| failed(&error))?;
+    Ok((owner, containers))
+}
+
+/// Makes a network for a run and gives its name, which is also that of the run's container.
+pub(super) async fn make_network(docker: &Docker, containers: &Containers) -> Result<String, DockerError> {
+    let name = containers.name();
+    let network = NetworkCreateRequest { name: name.clone(), labels: Some(containers.labels()), ..Default::default() };
+    docker.create_network(network).await.map_err(api("make a network"))?;
+    Ok(name)
+}
+
 /// Writes the lease, makes the run's folder and network and the container. What was made before a failure is removed again.
 fn make(socket: PathBuf, state_dir: &Path, order: &Order) -> Result<Made, DockerError> {
     let failed = |error: &dyn std::error::Error| DockerError::Prepare(with_causes(error));
-    let mut owner = ProcessOwner::begin(state_dir, None).map_err(|error| failed(&error))?;
-    let name = owner.run().name.clone();
-    // Another user's Stampede may have given the same name to a run of its own: the standard library's seed differs.
-    let label = format!("{name}-{:08x}", RandomState::new().build_hasher().finish() as u32);
-    let containers = Containers { socket: socket.clone(), label };
-    owner.hold(containers.clone()).map_err(|error| failed(&error))?;
+    let (owner, containers) = lease(&socket, state_dir)?;
     let folder = match &order.purpose {
         Purpose::Aside => None,
-        Purpose::Preparation | Purpose::Service(..) | Purpose::Own(_) => {
+        Purpose::Preparation | Purpose::Service(..) => {
             Some(Folder::create(&owner.run().folder, order.user).map_err(|error| failed(&error))?)
         }
     };
-    if let Purpose::Own(OwnProcess { warden, .. }) = &order.purpose {
-        owner.start_idle_warden(warden).map_err(|error| failed(&error))?;
-    }
     let container = block_on(async {
         let docker = Engine::connect(&socket).await?.docker;
-        let name = format!("stampede-{}", containers.label);
-        if matches!(order.purpose, Purpose::Service(..) | Purpose::Own(_)) {
-            let network =
-                NetworkCreateRequest { name: name.clone(), labels: Some(containers.labels()), ..Default::default() };
-            docker.create_network(network).await.map_err(api("make a network"))?;
-        }
+        let name = match order.purpose {
+            Purpose::Service(..) => make_network(&docker, &containers).await?,
+            Purpose::Aside | Purpose::Preparation => containers.name(),
+        };
         let body = body(order, &containers, &name, folder.as_ref().map(Folder::path));
         let named = CreateContainerOptions { name: Some(name), ..Default::default() };
         Ok(docker.create_container(Some(named), body).await.map_err(api("make a container"))?.id)
     })?;
     Ok(Made { container, folder, owner })
+}
+
+/// As many open files as this process may have.
+pub(super) fn files_limit() -> Option<Vec<ResourcesUlimits>> {
+    let files = getrlimit(Resource::Nofile).maximum.and_then(|most| i64::try_from(most).ok());
+    files.map(|files| vec![ResourcesUlimits { name: Some("nofile".to_owned()), soft: Some(files), hard: Some(files) }])
 }
 
 /// The container that is ordered, as the engine is told.
@@ -226,23 +201,19 @@ fn body(order: &Order, containers: &Containers, network: &str, folder: Option<&P
         Shown::Program(path, place) => format!("{}:{place}:ro", path.display()),
         Shown::Folder(path) => at_its_place(path),
     });
-    let files = getrlimit(Resource::Nofile).maximum.and_then(|most| i64::try_from(most).ok());
     let common = HostConfig {
         binds: Some(shown.into_iter().chain(folder.map(at_its_place)).collect()),
         auto_remove: Some(true),
         // Reaps what its programs leave behind.
         init: Some(true),
         log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
-        ulimits: files.map(|files| {
-            vec![ResourcesUlimits { name: Some("nofile".to_owned()), soft: Some(files), hard: Some(files) }]
-        }),
+        ulimits: files_limit(),
         ..Default::default()
     };
     let (network, host) = match purpose {
         Purpose::Aside => ("none", common),
         Purpose::Preparation => ("host", common),
         Purpose::Service(limits, cpus) => (network, limited(common, limits, cpus)),
-        Purpose::Own(process) => return own_body(process, image, common, containers, network),
     };
     let host = HostConfig { network_mode: Some(network.to_owned()), ..host };
     let (uid, gid) = match user {
@@ -263,59 +234,13 @@ fn body(order: &Order, containers: &Containers, network: &str, folder: Option<&P
     }
 }
 
-/// The container of an image that serves by itself: its user, entry point and signals are its own. It stays when it has ended, so that
-/// what it printed can be read, and its own checks of its health, which would run within its limits, are off.
-fn own_body(
-    process: &OwnProcess,
-    image: &str,
-    common: HostConfig,
-    containers: &Containers,
-    network: &str,
-) -> ContainerCreateBody {
-    let OwnProcess { command, env, volumes, limits, warden: _ } = process;
-    let host = match limits {
-        Some((limits, cpus)) => limited(common, limits, cpus),
-        None => common,
-    };
-    let shown = volumes.iter().filter_map(|volume| match volume {
-        Volume::Shown { from, at } => Some(format!("{}:{at}:ro", from.display())),
-        Volume::Empty { .. } => None,
-    });
-    let empty = volumes.iter().filter_map(|volume| match volume {
-        Volume::Empty { at } => Some(at.clone()),
-        Volume::Shown { .. } => None,
-    });
-    let log = OWN_LOG.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    ContainerCreateBody {
-        image: Some(image.to_owned()),
-        cmd: (!command.is_empty()).then(|| command.clone()),
-        env: Some(env.clone()),
-        labels: Some(containers.labels()),
-        volumes: Some(empty.collect()),
-        healthcheck: Some(HealthConfig { test: Some(vec!["NONE".to_owned()]), ..Default::default() }),
-        host_config: Some(HostConfig {
-            network_mode: Some(network.to_owned()),
-            binds: Some(shown.collect()),
-            auto_remove: None,
-            init: None,
-            log_config: Some(HostConfigLogConfig { typ: Some("local".to_owned()), config: Some(log.into()) }),
-            ..host
-        }),
-        ..Default::default()
-    }
-}
-
-/// What an image that serves by itself prints is kept by the engine, no more than this of it.
-/// <https://docs.docker.com/engine/logging/drivers/local/>
-const OWN_LOG: [(&str, &str); 3] = [("max-size", "1m"), ("max-file", "1"), ("compress", "false")];
-
 /// The largest weight against other containers
 /// ([`--cpu-shares`](https://docs.docker.com/engine/containers/resource_constraints/#configure-the-default-cfs-scheduler)).
 const LARGEST_SHARES: i64 = 262_144;
 
 /// Limits as the engine is told: a quota in each of the kernel's periods, and memory without swap.
 /// <https://docs.docker.com/engine/containers/resource_constraints/>
-fn limited(host: HostConfig, limits: &Limits, cpus: &[u32]) -> HostConfig {
+pub(super) fn limited(host: HostConfig, limits: &Limits, cpus: &[u32]) -> HostConfig {
     let Limits { cpus: share, memory } = limits;
     let microseconds = |time: Duration| i64::try_from(time.as_micros()).ok();
     let memory = i64::try_from(memory.get()).ok();
@@ -336,7 +261,7 @@ fn limited(host: HostConfig, limits: &Limits, cpus: &[u32]) -> HostConfig {
 
 /// The first process of a container, and the control group of all of them. Only one that names the container is taken for it: where the engine runs on
 /// another machine, the number is that of a process of this one, if of any.
-fn group(told: &ContainerInspectResponse, container: &str) -> Result<(u32, Group), DockerError> {
+pub(super) fn group(told: &ContainerInspectResponse, container: &str) -> Result<(u32, Group), DockerError> {
     let pid = told.state.as_ref().and_then(|state| u32::try_from(state.pid?).ok()).filter(|pid| *pid > 0);
     let pid = pid.ok_or(DockerError::Program {
         program: FIRST.to_owned(),
@@ -366,7 +291,7 @@ fn group(told: &ContainerInspectResponse, container: &str) -> Result<(u32, Group
 }
 
 /// Its address on the one network that it is in.
-fn address(told: &ContainerInspectResponse) -> Option<IpAddr> {
+pub(super) fn address(told: &ContainerInspectResponse) -> Option<IpAddr> {
     let networks = told.network_settings.as_ref()?.networks.as_ref()?;
     networks.values().find_map(|network| network.ip_address.as_deref()?.parse().ok())
 }
@@ -406,32 +331,6 @@ mod tests {
         assert_eq!(host.network_mode.as_deref(), Some("n"));
         assert_eq!(body.user.as_deref(), Some("33:33"));
         assert_eq!(body.labels.unwrap()["io.stampede.run"], "1-0-ab");
-    }
-
-    #[test]
-    fn an_image_that_serves_by_itself_keeps_its_own_process_and_loses_its_checks() {
-        let containers = Containers { socket: PathBuf::from("/s"), label: "l".to_owned() };
-        let limits = Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) };
-        let process = OwnProcess {
-            command: Vec::new(),
-            env: vec!["A=b".to_owned()],
-            volumes: vec![
-                Volume::Empty { at: "/var/data".to_owned() },
-                Volume::Shown { from: PathBuf::from("/etc/php.ini"), at: "/php.ini".to_owned() },
-            ],
-            limits: Some((limits, vec![0])),
-            warden: Vec::new(),
-        };
-        let order = Order { image: "sha256:ab".to_owned(), user: None, shown: None, purpose: Purpose::Own(process) };
-        let body = body(&order, &containers, "n", Some(Path::new("/var/tmp/r/1-0")));
-        let host = body.host_config.unwrap();
-        assert_eq!((body.user, body.entrypoint, body.cmd, body.open_stdin), (None, None, None, None));
-        assert_eq!((host.init, host.auto_remove, host.network_mode.as_deref()), (None, None, Some("n")));
-        assert_eq!(body.healthcheck.unwrap().test.unwrap(), ["NONE"]);
-        assert_eq!(host.binds.unwrap(), ["/etc/php.ini:/php.ini:ro"]);
-        assert_eq!((body.volumes.unwrap(), body.env.unwrap()), (vec!["/var/data".to_owned()], vec!["A=b".to_owned()]));
-        assert_eq!((host.cpu_quota, host.memory), (Some(50_000), Some(256 << 20)));
-        assert_eq!(host.log_config.unwrap().typ.as_deref(), Some("local"));
     }
 
     #[test]

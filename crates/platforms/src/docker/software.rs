@@ -129,6 +129,7 @@ impl DockerPlatform {
                 lacking.push(image);
             }
         }
+        lacking.extend(self.lacking_composer().await?);
         if !lacking.is_empty() {
             (self.config.tell)(&format!("images to get from their registries: {}", lacking.join(", ")));
         }
@@ -148,6 +149,7 @@ impl DockerPlatform {
                 }
             }
         }
+        lacking.extend(self.lacking_composer().await?);
         Ok(lacking)
     }
 
@@ -187,7 +189,7 @@ impl DockerPlatform {
         }
     }
 
-    fn installation<'a>(
+    pub(super) fn installation<'a>(
         &'a self,
         base: &'a str,
         packages: &'a BTreeSet<String>,
