@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 mod site;
-mod traffic;
+pub(crate) mod traffic;
 
 use std::collections::BTreeSet;
 use std::fs;

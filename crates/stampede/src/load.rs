@@ -5,20 +5,23 @@ pub(crate) mod args;
 use std::fs::{self, File};
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
 use stampede_conduct::{Bench, Host};
-use stampede_core::{Carrier, Endpoint};
+use stampede_core::{Carrier, Endpoint, Exchange, Request};
 use stampede_drive::{
     SampleSink, SharedDrive, Timeseries, drive, drive_shared, exit_of, lay_out, redirect_rules, resolved, targets,
 };
 use stampede_load::{LoadExchange, LoadSpec, RedirectRules, TlsClient, TlsIdentity, TlsSpec, Trust, speaks_fastcgi};
-use stampede_plan::{LoadPlan, MachineSize};
+use stampede_plan::{LoadFlags, LoadPlan, MachineSize};
 use stampede_report::load::{self as page, LoadView};
 
 use crate::exit::{Exit, Failure};
 use crate::flags::QuietArgs;
+use crate::init::args::LogArgs;
+use crate::init::traffic::Traffic;
 use crate::kubernetes::pod_generators;
 use crate::load::args::LoadArgs;
 use crate::{Outcome, destination, screen};
@@ -27,7 +30,8 @@ use crate::{Outcome, destination, screen};
 const DRAIN: Duration = Duration::from_secs(5);
 pub(crate) fn run(args: Box<LoadArgs>, this: &dyn Host) -> Outcome {
     let LoadArgs {
-        flags,
+        mut flags,
+        log,
         backend,
         cacert,
         insecure,
@@ -50,9 +54,14 @@ pub(crate) fn run(args: Box<LoadArgs>, this: &dyn Host) -> Outcome {
     let QuietArgs { quiet } = quiet;
     let bench = Bench { host: this, no_wait: false, quiet };
     let machine = MachineSize { cpus: u32::try_from(this.cpus().len()).unwrap_or(u32::MAX), ..this.size() };
+    let logged = of_log(&log, &mut flags)?;
     let (body, unread) = read_body(flags.body.as_deref());
     let plan = LoadPlan::read(&flags, body, machine).map_err(Failure::usage);
     let (plan, ()) = Failure::both(plan, unread)?;
+    if logged.is_some() && plan.url.path != "/" {
+        let path = &plan.url.path;
+        return Err(Failure::usage(format!("URL path {path} stands beside the paths of --access-log; leave it out")));
+    }
     let trust = read_trust(insecure, cacert.as_deref())?;
     let client = TlsClient { identity: read_identity(cert.as_deref(), key.as_deref())?, ..TlsClient::default() };
     for (flag, given) in [("--cert", cert.is_some()), ("--server-name", server_name.is_some())] {
@@ -127,7 +136,7 @@ pub(crate) fn run(args: Box<LoadArgs>, this: &dyn Host) -> Outcome {
             client,
         }),
         host,
-        exchanges: vec![LoadExchange::new(request, check)],
+        exchanges: mix(logged, LoadExchange::new(request, check)),
         load,
         think,
         scenario,
@@ -187,6 +196,30 @@ pub(crate) fn run(args: Box<LoadArgs>, this: &dyn Host) -> Outcome {
     let faults: Vec<&String> = generators.iter().flat_map(|generator| &generator.faults).collect();
     faults.iter().for_each(|fault| screen::warning(fault));
     Ok(if exit == Exit::Done && !faults.is_empty() { Exit::Invalid } else { exit })
+}
+
+/// The requests of an access log. One that is replayed is the load.
+fn of_log(log: &LogArgs, flags: &mut LoadFlags) -> Result<Option<Traffic>, Failure> {
+    let traffic = Traffic::of_log(log, None)?;
+    if let Some(Traffic { notes, load, .. }) = &traffic {
+        notes.iter().for_each(|note| screen::note(note));
+        if let Some(load) = load {
+            flags.load = Some(load.to_string());
+        }
+    }
+    Ok(traffic)
+}
+
+/// The requests of a log with the headers and the check of the one that flags describe, each as often as it was in there; that one
+/// where there is no log.
+fn mix(logged: Option<Traffic>, flagged: LoadExchange) -> Vec<LoadExchange> {
+    let Some(Traffic { exchanges, .. }) = logged else { return vec![flagged] };
+    let of = |Exchange { request, weight, .. }: Exchange| LoadExchange {
+        request: Request { headers: flagged.request.headers.clone(), ..request },
+        weight: NonZeroU32::new(weight).unwrap_or(NonZeroU32::MIN),
+        ..flagged.clone()
+    };
+    exchanges.into_iter().map(of).collect()
 }
 
 /// A file for the seconds of a load, emptied, or stdout for `-`.

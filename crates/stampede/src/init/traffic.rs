@@ -13,7 +13,7 @@ use stampede_traffic::{
     url_list,
 };
 
-use super::args::TrafficArgs;
+use super::args::{LogArgs, TrafficArgs};
 use crate::exit::Failure;
 use crate::screen;
 
@@ -40,13 +40,11 @@ impl Traffic {
     ///
     /// What cannot be read, with what to do.
     pub(crate) fn read(args: &TrafficArgs, site: Option<&str>) -> Result<Option<Self>, Failure> {
-        let TrafficArgs { access_log, urls, curl: lines, har, most, replay, crawl: _ } = args;
-        if *most == 0 {
-            return Err(Failure::usage("--most 0 takes no request; give at least 1"));
+        let TrafficArgs { log, urls, curl: lines, har, crawl: _ } = args;
+        if let Some(traffic) = Self::of_log(log, site)? {
+            return Ok(Some(traffic));
         }
-        let traffic = if !access_log.is_empty() {
-            of_logs(access_log, site, *most, replay.as_deref().map(speed).transpose()?)?
-        } else if let Some(file) = urls {
+        let traffic = if let Some(file) = urls {
             let text = String::from_utf8(bytes(file)?)
                 .map_err(|_| Failure::usage(format!("{} is not text in UTF-8", file.display())))?;
             let requests = url_list(&text).map_err(|mistakes| {
@@ -65,6 +63,20 @@ impl Traffic {
             return Ok(None);
         };
         Ok(Some(traffic))
+    }
+
+    /// Reads the access logs that the command line names; nothing where it names none.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read, with what to do.
+    pub(crate) fn of_log(args: &LogArgs, site: Option<&str>) -> Result<Option<Self>, Failure> {
+        let LogArgs { access_log, most, replay } = args;
+        if *most == 0 {
+            return Err(Failure::usage("--most 0 takes no request; give at least 1"));
+        }
+        let speed = replay.as_deref().map(speed).transpose()?;
+        (!access_log.is_empty()).then(|| of_logs(access_log, site, *most, speed)).transpose()
     }
 
     /// Makes these the requests of a plan, their answers to be recorded, and prints what there is to say of them.
