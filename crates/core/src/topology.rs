@@ -169,6 +169,17 @@ impl ServiceKind {
         }
     }
 
+    /// The smallest `max_connections` that it has: MariaDB raises a smaller one to that, PostgreSQL does not start with one that is
+    /// not above what it reserves for administrators.
+    /// <https://mariadb.com/docs/server/server-management/variables-and-modes/server-system-variables#max_connections>
+    pub fn fewest_connections(self) -> u64 {
+        match self {
+            Self::Postgres => 4,
+            Self::Mariadb => 10,
+            Self::Pgbouncer => 0,
+        }
+    }
+
     /// Whether a setting says where the service lives and who may come in, which is not to be chosen.
     pub fn sets_itself(self, setting: &str) -> bool {
         let own: &[&str] = match self {

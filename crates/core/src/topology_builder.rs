@@ -29,6 +29,17 @@ pub trait Composer: Sync {
     /// When what the service requires is not among the programs.
     fn ask(&self, service: ServiceKind, sql: &str, programs: &Programs) -> Result<Program, PlanError>;
 
+    /// What must be present to [`Self::dump`] a service.
+    fn dumper(&self, service: ServiceKind) -> Vec<Requirement>;
+
+    /// A program that prints the application's database as SQL that a fresh one takes, the same for the same rows; its arguments name
+    /// places of the composed deployment. Nothing of a service that holds no rows.
+    ///
+    /// # Errors
+    ///
+    /// When what that requires is not among the programs.
+    fn dump(&self, service: ServiceKind, programs: &Programs) -> Result<Option<Program>, PlanError>;
+
     /// The version of a service among the programs that were found for it.
     fn version<'a>(&self, service: ServiceKind, programs: &'a Programs) -> Option<&'a str>;
 

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stampede_conduct::{Bench, Exit, Failure};
-use stampede_core::{Carrier, Endpoint, Load};
+use stampede_core::{Carrier, Endpoint, Exchange, Load, Request};
 use stampede_load::{LoadExchange, RedirectRules, TlsClient, TlsIdentity, TlsSpec, Trust, speaks_fastcgi};
 use stampede_plan::LoadPlan;
 use stampede_report::load::SampleCount;
@@ -164,6 +165,20 @@ pub fn read_body(typed: Option<&str>) -> (Vec<u8>, Result<(), Failure>) {
     }
 }
 
+/// The requests of a log with the headers and the check of the one that flags describe, each as often as it was in there; that one
+/// where there are none.
+fn mix(logged: Vec<Exchange>, flagged: LoadExchange) -> Vec<LoadExchange> {
+    if logged.is_empty() {
+        return vec![flagged];
+    }
+    let of = |Exchange { request, weight, .. }: Exchange| LoadExchange {
+        request: Request { headers: flagged.request.headers.clone(), ..request },
+        weight: NonZeroU32::new(weight).unwrap_or(NonZeroU32::MIN),
+        ..flagged.clone()
+    };
+    logged.into_iter().map(of).collect()
+}
+
 /// Drives the load of a plan to its end, or to the first signal. A backend that is not named is found out.
 ///
 /// # Errors
@@ -184,6 +199,7 @@ pub fn drive_address(
         host,
         protocol,
         request,
+        logged,
         check,
         load,
         think,
@@ -230,7 +246,7 @@ pub fn drive_address(
         protocol,
         tls: url.encrypted.then_some(TlsSpec { server_name, trust, client }),
         host,
-        exchanges: vec![LoadExchange::new(request, check)],
+        exchanges: mix(logged, LoadExchange::new(request, check)),
         load,
         think,
         scenario,

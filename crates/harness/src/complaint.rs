@@ -45,6 +45,11 @@ const CONNECTIONS: Remedy = Do(
      connections in front (--services postgres,pgbouncer)",
 );
 
+const NO_TABLES: &str = "the database has no tables";
+const FILL: Remedy = Do(
+    "give it a dump (--database dump.sql), or make them by commands under prepare: [[php, artisan, migrate, --force]]",
+);
+
 const BODY: Remedy = Enlarge(&[
     "client_max_body_size",
     "package_max_length",
@@ -197,11 +202,10 @@ const LINES: &[Complaint] = &[
     Complaint { parts: &["too many clients already"], means: TOO_MANY_CONNECTIONS, remedy: CONNECTIONS },
     // What PostgreSQL says when only those for administrators are left.
     Complaint { parts: &["remaining connection slots are reserved"], means: TOO_MANY_CONNECTIONS, remedy: CONNECTIONS },
-    Complaint {
-        parts: &["no such table"],
-        means: "the database has no tables",
-        remedy: Do("migrate it (php artisan migrate), or do so under prepare"),
-    },
+    Complaint { parts: &["no such table"], means: NO_TABLES, remedy: FILL },
+    // MariaDB's error 1146, PostgreSQL's 42P01.
+    Complaint { parts: &["table '", "' doesn't exist"], means: NO_TABLES, remedy: FILL },
+    Complaint { parts: &["relation \"", "\" does not exist"], means: NO_TABLES, remedy: FILL },
     Complaint {
         parts: &["attempt to write a readonly database"],
         means: "the servers' user may not write the SQLite file, or its folder",

@@ -32,6 +32,7 @@ mod parts;
 mod php;
 mod pilot;
 mod prepare;
+mod prepared_database;
 mod ready;
 mod record;
 mod scale;

@@ -1,18 +1,18 @@
 //! From planned candidates to cases that can run here: what each needs is looked for, and its deployment is rendered.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fmt, mem};
 
 use stampede_core::{
     AddressId, App, Audit, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer,
-    CpuLayout, Deployment, InitScript, Install, Limits, Load, MakersImage, PhpBuild, PlanError, Programs,
-    RenderContext, Requirement, ServiceKind, ServiceNeed, Terms, Topology, with_causes,
+    CpuLayout, Deployment, Install, Limits, Load, MakersImage, PhpBuild, PlanError, Programs, RenderContext,
+    Requirement, ServiceNeed, Terms, Topology, with_causes,
 };
 use stampede_scale::Scaling;
 use stampede_seam::{Platform, PreparedApp};
 
 use crate::audit::PreparedAudit;
+use crate::prepared_database::{Databases, Inits, reached};
 
 /// What all cases of a study have in common.
 #[derive(Clone, Debug)]
@@ -131,8 +131,7 @@ pub async fn prepare(
     let all_load = &load.joined_by(other_loads);
     let audits = audits.iter().map(|audit| ready_to_ask(audit, topology, composer, &beside));
     let audits: Vec<PreparedAudit> = audits.collect::<Result<_, _>>()?;
-    let init: BTreeMap<ServiceKind, InitScript> =
-        services.iter().filter_map(|need| Some((need.kind, need.init.clone()?))).collect();
+    let given: Inits = services.iter().filter_map(|need| Some((need.kind, need.init.clone()?))).collect();
     for candidate in candidates {
         let Candidate { id, runtime, role, app: original, php: _, tuning } = candidate;
         let image = candidate.image();
@@ -142,13 +141,36 @@ pub async fn prepare(
         if !original.prepare.is_empty() && find(platform, id, (&of_php, image), &mut missing).await.is_none() {
             continue;
         }
-        let PreparedApp { folder, autoloader, .. } = match copies.of(original, platform).await {
-            Ok(copy) => copy,
-            Err(problem) => {
-                missing.push(Missing { case: id.clone(), why: Lack::Unprepared(problem) });
-                continue;
+        let databases = reached(original, topology, platform);
+        let mut dumpers = beside.clone();
+        if let Some(databases) = &databases {
+            let needs: Vec<_> = databases.services.iter().flat_map(|used| composer.dumper(used.kind)).collect();
+            match find(platform, &around, (&needs, None), &mut missing).await {
+                Some(found) => dumpers.extend(found),
+                None => return Ok((prepared, missing)),
             }
-        };
+        }
+        let databases = databases.as_ref().map(|topology| Databases {
+            platform,
+            composer,
+            programs: &dumpers,
+            context: ComposeContext {
+                topology,
+                limits,
+                load: all_load,
+                programs: &beside,
+                certificate: None,
+                init: &given,
+            },
+        });
+        let Copy { app: PreparedApp { folder, autoloader, .. }, init } =
+            match copies.of(original, platform, databases).await {
+                Ok(copy) => copy,
+                Err(problem) => {
+                    missing.push(Missing { case: id.clone(), why: Lack::Unprepared(problem) });
+                    continue;
+                }
+            };
         let app = &App { source: folder, ..original.clone() };
         let before = missing.len();
         let needs = candidate.needs(app);
@@ -176,7 +198,14 @@ pub async fn prepare(
             }
         };
         let certificate = certificate.as_ref();
-        let context = ComposeContext { topology, limits, load: all_load, programs: &beside, certificate, init: &init };
+        let context = ComposeContext {
+            topology,
+            limits,
+            load: all_load,
+            programs: &beside,
+            certificate,
+            init: init.as_ref().unwrap_or(&given),
+        };
         let own = one.units.first().map(|unit| unit.id.clone());
         let Composed { mut deployment, parts, replicas } = composer.compose(one, &context)?;
         deployment.image = image.cloned();
@@ -275,28 +304,43 @@ async fn find(
 #[derive(Debug, Default)]
 pub struct Copies {
     /// Each with its copy, or why there is none.
-    known: Vec<(App, Result<PreparedApp, String>)>,
+    known: Vec<(App, Result<Copy, String>)>,
     remarks: Vec<String>,
 }
 
+/// An application as it is copied into runs.
+#[derive(Clone, Debug)]
+struct Copy {
+    app: PreparedApp,
+    /// What its databases begin with, where its commands ran beside them.
+    init: Option<Inits>,
+}
+
 impl Copies {
-    async fn of(&mut self, app: &App, platform: &dyn Platform) -> Result<PreparedApp, String> {
+    async fn of(
+        &mut self,
+        app: &App,
+        platform: &dyn Platform,
+        databases: Option<Databases<'_>>,
+    ) -> Result<Copy, String> {
         if let Some((_, copy)) = self.known.iter().find(|(known, _)| known == app) {
             return copy.clone();
         }
         if app.source.as_os_str().is_empty() {
             // An image brings its own.
-            return Ok(PreparedApp { folder: app.source.clone(), autoloader: None, remarks: Vec::new() });
+            let app = PreparedApp { folder: app.source.clone(), autoloader: None, remarks: Vec::new() };
+            return Ok(Copy { app, init: None });
         }
-        let copy = match platform.prepare(app).await {
-            Ok(mut copy) => {
-                // Several forms of an application lie in one folder.
-                copy.remarks.retain(|remark| !self.remarks.contains(remark));
-                self.remarks.append(&mut copy.remarks);
-                Ok(copy)
-            }
-            Err(error) => Err(with_causes(&error)),
+        let prepared = match databases {
+            None => platform.prepare(app).await.map(|copy| (copy, None)).map_err(|error| with_causes(&error)),
+            Some(databases) => databases.prepare(app).await.map(|(copy, init)| (copy, Some(init))),
         };
+        let copy = prepared.map(|(mut app, init)| {
+            // Several forms of an application lie in one folder.
+            app.remarks.retain(|remark| !self.remarks.contains(remark));
+            self.remarks.append(&mut app.remarks);
+            Copy { app, init }
+        });
         self.known.push((app.clone(), copy.clone()));
         copy
     }

@@ -70,7 +70,7 @@ pub(crate) fn reach_services(
     topology: &Topology,
 ) {
     if let Some(look) = look {
-        reach_databases(workload, look, topology);
+        reach_databases(workload, look, services, topology);
     }
     let is_php = |app: &&mut App| {
         !matches!(app.kind, AppKind::GoProgram | AppKind::GoFunction { .. } | AppKind::Command(_) | AppKind::Image(_))
@@ -85,8 +85,8 @@ pub(crate) fn reach_services(
 }
 
 /// Points an application that was looked at to the databases beside it: gives it what reaches them and, where a file of its own beats
-/// the environment, the command that changes it in the copies.
-fn reach_databases(workload: &mut Workload, look: &mut Look, topology: &Topology) {
+/// the environment, the command that changes it in the copies. What no dump fills is filled by the application's own commands.
+fn reach_databases(workload: &mut Workload, look: &mut Look, services: &[ServiceNeed], topology: &Topology) {
     let is_there = |wanted: ServiceKind| topology.services.iter().any(|service| service.kind == wanted);
     let reached = [(ServiceKind::Mariadb, ["pdo_mysql", "mysqli"]), (ServiceKind::Postgres, ["pdo_pgsql", "pgsql"])];
     let lacking = |own: &[String]| -> Vec<String> {
@@ -95,12 +95,16 @@ fn reach_databases(workload: &mut Workload, look: &mut Look, topology: &Topology
         unreached.map(|(_, [first, _])| (*first).to_owned()).collect()
     };
     let command = look.database.take().filter(|_| is_there(ServiceKind::Mariadb));
+    let has_database = reached.iter().any(|(kind, _)| is_there(*kind));
+    let is_filled = services.iter().any(|need| need.init.is_some());
+    let migrations = std::mem::take(&mut look.migrations).into_iter().filter(|_| has_database && !is_filled);
+    let commands: Vec<Vec<String>> = command.into_iter().chain(migrations).collect();
     for app in &mut workload.apps {
         app.extensions.extend(lacking(&app.extensions));
-        app.prepare.extend(command.clone());
+        app.prepare.extend(commands.clone());
     }
     look.extensions.extend(lacking(&look.extensions));
-    look.prepare.extend(command);
+    look.prepare.extend(commands);
 }
 
 /// Sees that one of the runtimes that were named serves one of the applications that were chosen, and that each of these is served.

@@ -17,8 +17,8 @@ use crate::catalogue::Catalogue;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::read_seed;
 use crate::service::{
-    CONCURRENCY, PriceFlag, ServiceFlags, WaitingFlags, check_service, fewer_at_once, read_any_time, read_count,
-    read_policy, read_price, read_waiting,
+    CONCURRENCY, PriceFlag, ServiceFlags, WaitingFlags, check_service, connected_instances, fewer_at_once,
+    read_any_time, read_connections, read_count, read_policy, read_price, read_waiting,
 };
 
 /// As many as Cloud Run allows a service that says nothing (cloud.google.com/run/docs/configuring/max-instances).
@@ -106,6 +106,8 @@ struct Common<'a> {
     start_boost: bool,
     min_instances: u32,
     max_instances: u32,
+    /// Those of the database that all instances have.
+    connections: Option<u32>,
     queue_wait: Option<Duration>,
     request_timeout: Duration,
     workers: Option<u32>,
@@ -166,6 +168,7 @@ pub fn read_forecast(
         start_boost: flags.start_boost,
         min_instances,
         max_instances,
+        connections: read_connections(service.max_connections.as_deref(), &mut mistakes),
         queue_wait,
         request_timeout,
         workers,
@@ -216,6 +219,10 @@ impl Common<'_> {
         let own = || default_pool(self.case, &limits, given, self.catalogue);
         let pool = self.workers.or(calibration.workers).or_else(own).unwrap_or(given).max(1);
         check_memory(calibration, memory, pool, mistakes);
+        let (max_instances, told) =
+            connected_instances(self.max_instances, self.min_instances, pool, self.connections, mistakes);
+        warnings.extend(told);
+        let service = Service { max_instances, ..service };
         let workers = pool.min(given).max(1);
         let instance = calibration.instance(cpus, workers);
         let start = instance.start_time(service.start_cpus());

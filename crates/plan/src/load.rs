@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use stampede_core::{Carrier, Load, Protocol, Request};
+use stampede_core::{Carrier, Exchange, Load, Protocol, Request};
 use stampede_scenario::{Check, Pause, Scenario};
 
 use crate::answer::{CheckFlags, read_check};
@@ -122,6 +122,8 @@ pub struct LoadPlan {
     pub protocol: Protocol,
     /// What is sent.
     pub request: Request,
+    /// What is sent in its place with its headers: the requests of a log, each as often as its weight says.
+    pub logged: Vec<Exchange>,
     /// What must come back.
     pub check: Check,
     /// How much of it.
@@ -210,6 +212,7 @@ impl LoadPlan {
         mistakes.finish(url.map(|url| Self {
             host: host.unwrap_or_else(|| url.authority.clone()),
             request: Request { method, path: url.path.clone(), headers, body },
+            logged: Vec::new(),
             url,
             protocol,
             check,
@@ -433,6 +436,7 @@ mod tests {
             host,
             protocol,
             request,
+            logged,
             check,
             load,
             think,
@@ -444,7 +448,7 @@ mod tests {
             seed,
             generators,
         } = plan;
-        assert!(generators.is_empty());
+        assert!(generators.is_empty() && logged.is_empty());
         assert!(think == Pause::default() && scenario.is_none());
         assert_eq!(protocol, Protocol::Http11);
         assert_eq!((url.port, host.as_str(), request.path.as_str()), (8080, "localhost:8080", "/x?y"));

@@ -76,6 +76,8 @@ pub struct Look {
     pub prepare: Vec<Vec<String>>,
     /// The one before them that installs its packages, where they are not there.
     pub(crate) install: Option<Vec<String>>,
+    /// Commands that make the tables of its database.
+    pub(crate) migrations: Vec<Vec<String>>,
     /// The server of databases that it needs: `PostgreSQL`.
     pub wants_database: Option<&'static str>,
     /// The one by which a file of its own takes the database's address from the environment, where it would not.
@@ -367,6 +369,7 @@ fn of_framework(
         writable,
         extensions,
         prepare,
+        migrations,
         wants,
         database,
         made_by: _,
@@ -415,6 +418,11 @@ fn of_framework(
             .iter()
             .filter(|(file, _)| is_script && folder.join(file).is_file())
             .map(|(_, command)| words(command))
+            .collect(),
+        migrations: migrations
+            .iter()
+            .filter(|migration| migration.fits(folder, |package| composer.versions.contains_key(package)))
+            .map(|migration| words(migration.command))
             .collect(),
         wants_database: *wants,
         database: database.filter(|(file, _)| folder.join(file).is_file()).map(|(_, command)| words(command)),
@@ -512,6 +520,7 @@ fn bare(title: &'static str, kind: KindEntry) -> Look {
         writable: Vec::new(),
         prepare: Vec::new(),
         install: None,
+        migrations: Vec::new(),
         wants_database: None,
         database: None,
         remarks: Vec::new(),

@@ -23,6 +23,9 @@ pub struct ServiceFlags {
     /// The most instances [default: as many as fit this machine's processors and memory]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub max_instances: Option<String>,
+    /// Connections that the database of all instances takes: there are no more instances than their workers leave
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub max_connections: Option<String>,
     /// Which autoscaler: cloud-run or knative [default: cloud-run]
     #[arg(long, value_name = "NAME", help_heading = "Service")]
     pub policy: Option<String>,
@@ -80,6 +83,37 @@ pub(crate) fn read_price(typed: Option<&str>, allocation: CpuAllocation, mistake
         }
     }
     default
+}
+
+/// How many instances there may be, where each of their workers opens a connection to a database that takes so many; and what is told
+/// of that.
+pub(crate) fn connected_instances(
+    most: u32,
+    least: u32,
+    workers: u32,
+    connections: Option<u32>,
+    mistakes: &mut Gathered,
+) -> (u32, Option<String>) {
+    let Some(connections) = connections else { return (most, None) };
+    let hold = connections / workers.max(1);
+    let opened = if workers == 1 { "1 connection".to_owned() } else { format!("{workers} connections") };
+    if hold < least.max(1) {
+        let place = format!("--max-connections {connections}");
+        let problem = format!("is too few for {} instances that may open {opened} each", least.max(1));
+        mistakes.add(place, problem, "raise it, or give an instance fewer workers");
+        return (most, None);
+    }
+    let told = (hold < most).then(|| {
+        format!(
+            "--max-connections {connections} hold {hold} instances that may open {opened} each: there are no more than that, not {most}"
+        )
+    });
+    (most.min(hold), told)
+}
+
+/// The connections of a database.
+pub(crate) fn read_connections(typed: Option<&str>, mistakes: &mut Gathered) -> Option<u32> {
+    typed.map(|typed| read_count("--max-connections", Some(typed), 100, mistakes))
 }
 
 /// A whole number.

@@ -71,6 +71,7 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
         logs,
         writable,
         prepare,
+        migrations: _,
         wants_database: _,
         database: _,
         remarks,

@@ -399,6 +399,15 @@ fn check_setting(kind: ServiceKind, setting: &str, value: &str) -> Result<(), St
     if value.is_empty() || value.chars().any(char::is_control) {
         return Err("has no value, or one of several lines".to_owned());
     }
+    let fewest =
+        value.parse::<u64>().ok().filter(|most| setting == "max_connections" && *most < kind.fewest_connections());
+    if let Some(most) = fewest {
+        return Err(format!(
+            "gives it {most} connections, and {} has {} at least",
+            kind.id(),
+            kind.fewest_connections()
+        ));
+    }
     if kind.sets_itself(setting) {
         return Err(format!("sets {setting}, which is where the service lives"));
     }
@@ -564,6 +573,12 @@ mod tests {
             (with(&|f| f.client_rtt.client_rtt = some("1h")), "", "--client-rtt 1h is not a time up to 10s"),
             (with(&|f| f.client_bandwidth = some("fast")), "", "--client-bandwidth fast is not a rate"),
             (full(), "mariadb.max_connections=5", "is for a service that is not used; add --services mariadb"),
+            (
+                with(&|f| f.databases = services("mariadb")),
+                "mariadb.max_connections=5",
+                "gives it 5 connections, and mariadb has 10 at least",
+            ),
+            (full(), "postgres.max_connections=3", "gives it 3 connections, and postgres has 4 at least"),
             (full(), "postgres.port=5432", "sets port, which is where the service lives"),
             (full(), "postgres.Max=5", "names Max, which is no setting's name"),
             (full(), "postgres.work_mem=", "has no value"),

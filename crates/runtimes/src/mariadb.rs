@@ -18,6 +18,7 @@ const KIND: ServiceKind = ServiceKind::Mariadb;
 pub(crate) const SERVER: &str = "mariadbd";
 const INSTALL: &str = "mariadb-install-db";
 pub(crate) const CLIENT: &str = "mariadb";
+pub(crate) const DUMP: &str = "mariadb-dump";
 pub(crate) const PAGE: &str = "https://mariadb.org/download/";
 
 /// The database that is made for the application.
@@ -36,6 +37,32 @@ pub(crate) fn requires() -> Vec<Requirement> {
         Requirement::Command { key: INSTALL, name: INSTALL.to_owned() },
         needs(&[CLIENT], "Distrib ", "mariadb-client", PAGE),
     ]
+}
+
+pub(crate) fn dumper() -> Requirement {
+    needs(&[DUMP], "Distrib ", "mariadb-client", PAGE)
+}
+
+/// The application's database as SQL, without what differs from one dump of the same rows to the next.
+/// <https://mariadb.com/docs/server/clients-and-utilities/backup-restore-and-import-clients/mariadb-dump>
+pub(crate) fn dump(dump: &Found) -> Program {
+    let user = format!("--user={USER}");
+    let args = [
+        "--no-defaults",
+        "--protocol=tcp",
+        "--host=@{mariadb.host}",
+        "--port=@{mariadb.port}",
+        &user,
+        "--default-character-set=utf8mb4",
+        "--single-transaction",
+        "--order-by-primary",
+        "--routines",
+        "--events",
+        "--hex-blob",
+        "--skip-comments",
+        DATABASE,
+    ];
+    program(dump, &args, &[("MYSQL_PWD", PASSWORD)])
 }
 
 /// Under the names of MariaDB's own container image, for Symfony (`DATABASE_URL`) and for Laravel (`DB_*`).

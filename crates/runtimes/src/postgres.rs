@@ -17,6 +17,7 @@ const KIND: ServiceKind = ServiceKind::Postgres;
 pub(crate) const POSTGRES: &str = "postgres";
 const INITDB: &str = "initdb";
 pub(crate) const PSQL: &str = "psql";
+pub(crate) const DUMP: &str = "pg_dump";
 const PREFIX: &str = "(PostgreSQL) ";
 pub(crate) const PAGE: &str = "https://www.postgresql.org/download/";
 
@@ -63,6 +64,26 @@ pub(crate) fn environment(address: &str) -> Vec<(&'static str, String)> {
         ("DB_USERNAME", USER.to_owned()),
         ("DB_PASSWORD", PASSWORD.to_owned()),
     ]
+}
+
+pub(crate) fn dumper() -> Requirement {
+    needs(&[DUMP], PREFIX, "postgresql-client", PAGE)
+}
+
+/// The application's database as SQL that belongs to whoever runs it.
+/// <https://www.postgresql.org/docs/current/app-pgdump.html>
+pub(crate) fn dump(dump: &Found) -> Program {
+    program(
+        dump,
+        &["--no-owner", "--no-privileges", DATABASE],
+        &[
+            ("PGHOST", "@{postgres.host}"),
+            ("PGPORT", "@{postgres.port}"),
+            ("PGUSER", USER),
+            ("PGPASSWORD", PASSWORD),
+            ("PGCONNECT_TIMEOUT", "5"),
+        ],
+    )
 }
 
 /// A question to a server that speaks PostgreSQL's protocol; the answer's columns have tabs between them.

@@ -66,6 +66,25 @@ pub(crate) fn ask(kind: ServiceKind, sql: &str, programs: &Programs) -> Result<P
     }
 }
 
+/// The program that dumps a service that holds rows.
+pub(crate) fn dumper(kind: ServiceKind) -> Option<Requirement> {
+    match kind {
+        ServiceKind::Postgres => Some(postgres::dumper()),
+        ServiceKind::Mariadb => Some(mariadb::dumper()),
+        ServiceKind::Pgbouncer => None,
+    }
+}
+
+/// The application's database as SQL.
+pub(crate) fn dump(kind: ServiceKind, programs: &Programs) -> Result<Option<Program>, PlanError> {
+    let find = |key| programs.get(key).ok_or_else(|| missing(kind, key));
+    match kind {
+        ServiceKind::Postgres => Ok(Some(postgres::dump(find(postgres::DUMP)?))),
+        ServiceKind::Mariadb => Ok(Some(mariadb::dump(find(mariadb::DUMP)?))),
+        ServiceKind::Pgbouncer => Ok(None),
+    }
+}
+
 /// The program by whose version a service is known.
 pub(crate) fn server(kind: ServiceKind) -> &'static str {
     match kind {

@@ -101,6 +101,14 @@ impl Composer for Topologies {
         service::ask(service, sql, programs)
     }
 
+    fn dumper(&self, service: ServiceKind) -> Vec<Requirement> {
+        service::dumper(service).into_iter().collect()
+    }
+
+    fn dump(&self, service: ServiceKind, programs: &Programs) -> Result<Option<Program>, PlanError> {
+        service::dump(service, programs)
+    }
+
     fn version<'a>(&self, service: ServiceKind, programs: &'a Programs) -> Option<&'a str> {
         programs.get(service::server(service)).map(|found| found.version.as_str())
     }

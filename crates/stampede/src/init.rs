@@ -29,7 +29,6 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     }
     stampede_machine::writable(&file)
         .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;
-    let open = |path: &Path| File::open(path).map(|file| Box::new(file) as Box<dyn io::Read>);
     let requests = match (traffic.crawl, traffic.source()) {
         (Some(most), _) => RequestsOfPlan::Walked(Box::new(SiteWalk::new(most)?)),
         (None, Some(source)) => {
@@ -50,6 +49,11 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     screen::print(&format!("wrote {}{scenario} and {}/\n", file.display(), dir.join(ANSWERS).display()))?;
     screen::note(&format!("next: stampede compare {}", dir.display()));
     Ok(Exit::Done)
+}
+
+/// Opens a file that requests are read from.
+pub(crate) fn open(path: &Path) -> io::Result<Box<dyn io::Read>> {
+    Ok(Box::new(File::open(path)?))
 }
 
 /// Writes a plan with its files in the place of one that is there.

@@ -7,18 +7,22 @@ use std::io;
 use std::path::Path;
 
 use stampede_conduct::{Bench, Host};
+use stampede_core::Exchange;
 use stampede_drive::{Kept, Reach, SampleSink, Timeseries, TlsFiles, drive_address, read_body};
-use stampede_plan::{LoadPlan, MachineSize};
+use stampede_plan::{LoadFlags, LoadPlan, MachineSize};
 use stampede_report::load::{self as page, LoadView};
+use stampede_traffic::PlannedTraffic;
 
 use crate::exit::Failure;
 use crate::flags::QuietArgs;
+use crate::init::args::LogArgs;
 use crate::load::args::LoadArgs;
-use crate::{Outcome, destination, screen};
+use crate::{Outcome, destination, init, screen};
 
 pub(crate) fn run(args: Box<LoadArgs>, host: &dyn Host) -> Outcome {
     let LoadArgs {
-        flags,
+        mut flags,
+        log,
         backend,
         cacert,
         insecure,
@@ -40,9 +44,15 @@ pub(crate) fn run(args: Box<LoadArgs>, host: &dyn Host) -> Outcome {
     } = *args;
     let bench = Bench { host, no_wait: false, quiet };
     let machine = MachineSize { cpus: u32::try_from(host.cpus().len()).unwrap_or(u32::MAX), ..host.size() };
+    let logged = of_log(&log, &mut flags)?;
     let (body, unread) = read_body(flags.body.as_deref());
     let plan = LoadPlan::read(&flags, body, machine).map_err(Failure::usage);
     let (plan, ()) = Failure::both(plan, unread)?;
+    if !logged.is_empty() && plan.url.path != "/" {
+        let path = &plan.url.path;
+        return Err(Failure::usage(format!("URL path {path} stands beside the paths of --access-log; leave it out")));
+    }
+    let plan = LoadPlan { logged, ..plan };
     let tls = TlsFiles { insecure, cacert, cert, key, server_name };
     let trusted = tls.read(plan.url.encrypted)?;
     let told = [&json, &timeseries, &hdr].into_iter().flatten().filter(|path| destination::is_stdout(path)).count();
@@ -82,6 +92,18 @@ pub(crate) fn run(args: Box<LoadArgs>, host: &dyn Host) -> Outcome {
     }
     load.faults().for_each(|fault| screen::warning(fault));
     Ok(load.exit())
+}
+
+/// The requests of an access log. One that is replayed is the load.
+fn of_log(log: &LogArgs, flags: &mut LoadFlags) -> Result<Vec<Exchange>, Failure> {
+    let Some(source) = log.source() else { return Ok(Vec::new()) };
+    let PlannedTraffic { exchanges, notes, scenario: _, load } =
+        PlannedTraffic::read(source, None, &init::open).map_err(Failure::usage)?;
+    notes.iter().for_each(|note| screen::note(note));
+    if let Some(load) = load {
+        flags.load = Some(load.to_string());
+    }
+    Ok(exchanges)
 }
 
 /// A file for the seconds of a load, emptied, or stdout for `-`.

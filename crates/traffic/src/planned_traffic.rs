@@ -292,6 +292,9 @@ fn of_recording(recording: BrowserRecording, file: &Path) -> Result<PlannedTraff
     if let Some(sign_in) = SignIn::of(&recording) {
         return of_sign_in(sign_in, &recording);
     }
+    let failed = SignIn::failed(&recording).map(|(path, status)| {
+        format!("the sign-in at {path} did not work when it was recorded ({status}): for a load of users who sign in, record one that does")
+    });
     let BrowserRecording { site, steps, other_sites } = recording;
     let (pages, others): (Vec<RecordedStep>, Vec<RecordedStep>) = steps.into_iter().partition(|step| {
         !step.is_asset && (200..300).contains(&step.status) && matches!(&*step.recorded.request.method, "GET" | "HEAD")
@@ -302,6 +305,7 @@ fn of_recording(recording: BrowserRecording, file: &Path) -> Result<PlannedTraff
         .map(|step| format!("{} {}", step.recorded.request.method, step.recorded.request.path))
         .collect();
     let mut notes = vec![format!("{} pages of {site}; {} other requests are left out", pages.len(), others.len())];
+    notes.extend(failed);
     if !unsafe_methods.is_empty() {
         let requests = some(&unsafe_methods);
         notes.push(format!("they may change something, and belong into a scenario (docs/scenarios.md): {requests}"));

@@ -42,14 +42,19 @@ enum Field {
 }
 
 impl SignIn {
-    /// The first sign-in of a recording: a form with a password that was posted.
+    /// The path of a sign-in that was refused or failed, and its status, where the recording has none that worked.
+    #[must_use]
+    pub fn failed(recording: &BrowserRecording) -> Option<(&str, u16)> {
+        let mut tried = recording.steps.iter().filter(|step| is_sign_in(step));
+        let failed = tried.next().filter(|first| !worked(first) && !tried.any(worked))?;
+        Some((&failed.recorded.request.path, failed.status))
+    }
+
+    /// The first sign-in of a recording that worked: a form with a password that was posted.
     #[must_use]
     pub fn of(recording: &BrowserRecording) -> Option<Self> {
         let steps = &recording.steps;
-        let is_sign_in = |step: &RecordedStep| {
-            step.recorded.request.method == "POST" && step.form.iter().any(|(name, _)| has(name, &PASSWORDS))
-        };
-        let posted = steps.iter().position(is_sign_in)?;
+        let posted = steps.iter().position(|step| is_sign_in(step) && worked(step))?;
         let (before, rest) = steps.split_at(posted);
         let (post, after) = rest.split_first()?;
         let has_form =
@@ -205,6 +210,17 @@ fn expression(name: &str, page: Option<&str>) -> String {
     }
 }
 
+/// Whether a step posts a form with a password.
+fn is_sign_in(step: &RecordedStep) -> bool {
+    step.recorded.request.method == "POST" && step.form.iter().any(|(name, _)| has(name, &PASSWORDS))
+}
+
+/// Whether a sign-in was taken: what was refused is an error, or the form once more.
+fn worked(step: &RecordedStep) -> bool {
+    let is_form = |page: &str| page.contains("type=\"password\"") || page.contains("type='password'");
+    step.status < 400 && !step.page.as_deref().is_some_and(is_form)
+}
+
 /// Whether a step shows a page.
 fn is_page(step: &RecordedStep) -> bool {
     step.recorded.request.method == "GET" && step.status == 200 && !step.is_asset
@@ -284,6 +300,29 @@ mod tests {
             r#"path: "/list""#,
         ] {
             assert!(found.scenario.contains(line), "{line}: {}", found.scenario);
+        }
+    }
+
+    #[test]
+    fn a_sign_in_that_was_refused_is_not_taken_and_is_told() {
+        let page = "<form><input name=email><input type=\"password\" name=password></form>";
+        let form = "email=ann&password=x";
+        for (name, tried, found, failed) in [
+            ("an error", vec![(500, "")], None, Some(500)),
+            ("a token that was too old", vec![(419, "")], None, Some(419)),
+            ("the form once more", vec![(200, page)], None, Some(200)),
+            ("refused, then taken", vec![(422, page), (302, "")], Some(302), None),
+            ("a page of its own", vec![(200, "welcome")], Some(200), None),
+            ("none", vec![], None, None),
+        ] {
+            let posts = tried.into_iter().map(|(status, page)| ("POST", "/login", form, status, page));
+            let steps: Vec<_> = std::iter::once(("GET", "/login", "", 200, page)).chain(posts).collect();
+            let recording = recording(&steps);
+            let status = SignIn::of(&recording).map(|found| found.scenario);
+            let check = |status: u16| format!("check: {{status: {status}}}");
+            assert_eq!(status.is_some(), found.is_some(), "{name}");
+            assert!(status.zip(found).is_none_or(|(text, status)| text.contains(&check(status))), "{name}");
+            assert_eq!(SignIn::failed(&recording), failed.map(|status| ("/login", status)), "{name}");
         }
     }
 

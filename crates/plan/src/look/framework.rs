@@ -45,6 +45,8 @@ pub(super) struct Framework {
     /// Commands that prepare it where it is served through a script, each with the file that it needs; a framework's kind prepares
     /// itself.
     pub(super) prepare: &'static [(&'static str, &'static [&'static str])],
+    /// Commands that make its tables and their first rows, in their order.
+    pub(super) migrations: &'static [Migration],
     /// Which server of databases it always needs.
     pub(super) wants: Option<&'static str>,
     /// How a file of its own is made to take the database's address from the environment in the copies, where it would not: the file and
@@ -61,6 +63,44 @@ pub(super) struct Extra {
     pub(super) keys: &'static [&'static str],
     /// Whether it names a folder in the public one, not that itself.
     pub(super) is_below: bool,
+}
+
+/// A command that writes to an application's database, and what must be there for it.
+#[derive(Debug)]
+pub(super) struct Migration {
+    /// A package that has the command.
+    pub(super) package: &'static str,
+    /// A file or folder, from the application's.
+    pub(super) path: &'static str,
+    /// What that may not use, unless this is there: rows that are made up need a package that is left out of production.
+    pub(super) made_up: Option<MadeUp>,
+    pub(super) command: &'static [&'static str],
+}
+
+/// Rows that are made up: files of a folder with this word, which needs that folder.
+#[derive(Debug)]
+pub(super) struct MadeUp {
+    pub(super) folder: &'static str,
+    pub(super) word: &'static str,
+    pub(super) needs: &'static str,
+}
+
+impl Migration {
+    /// Whether an application in this folder with these packages has what the command needs.
+    pub(super) fn fits(&self, folder: &Path, has_package: impl Fn(&str) -> bool) -> bool {
+        has_package(self.package)
+            && folder.join(self.path).exists()
+            && !self.made_up.iter().any(|rows| rows.lack(folder))
+    }
+}
+
+impl MadeUp {
+    fn lack(&self, folder: &Path) -> bool {
+        let Self { folder: of, word, needs } = self;
+        let files = fs::read_dir(folder.join(of)).into_iter().flatten().flatten();
+        let mut texts = files.map(|file| fs::read_to_string(file.path()).unwrap_or_default());
+        !folder.join(needs).exists() && texts.any(|text| text.contains(word))
+    }
 }
 
 /// What a reader should know, and when.

@@ -3,7 +3,7 @@
 //! Values are from the makers' own skeletons and server files, read in 2026. What every build of PHP has (json, hash, pcre, session, ...)
 //! is not among the extensions.
 
-use super::framework::{Extra, Framework, Remark};
+use super::framework::{Extra, Framework, MadeUp, Migration, Remark};
 use crate::drivers;
 use crate::site::FallbackEntry;
 use crate::workload::KindEntry;
@@ -27,6 +27,7 @@ const BASE: Framework = Framework {
     writable: &[],
     extensions: &["mbstring"],
     prepare: &[],
+    migrations: &[],
     wants: None,
     database: None,
     made_by: None,
@@ -61,6 +62,21 @@ const LARAVEL: Framework = Framework {
     logs: &["storage/logs/laravel.log", "storage/logs/laravel-DATE.log"],
     writable: &["storage", "bootstrap/cache", "database"],
     extensions: &["curl", "dom", "mbstring", "pdo", "xml"],
+    // <https://laravel.com/docs/12.x/migrations#running-migrations>, <https://laravel.com/docs/12.x/seeding>
+    migrations: &[
+        Migration {
+            package: "laravel/framework",
+            path: "database/migrations",
+            made_up: None,
+            command: &["php", "artisan", "migrate", "--force", "--no-interaction"],
+        },
+        Migration {
+            package: "laravel/framework",
+            path: "database/seeders/DatabaseSeeder.php",
+            made_up: Some(MadeUp { folder: "database/seeders", word: "factory", needs: "vendor/fakerphp/faker" }),
+            command: &["php", "artisan", "db:seed", "--force", "--no-interaction"],
+        },
+    ],
     remarks: &[
         Remark::With("storage/framework/maintenance.php", "it is in maintenance mode: run php artisan up"),
         Remark::Without(".env", "it has no .env: it needs APP_KEY and the rest under env in a stampede.yaml"),
@@ -91,6 +107,22 @@ const SYMFONY: Framework = Framework {
     logs: &["var/log/prod.log"],
     writable: &["var"],
     prepare: &[("bin/console", &["php", "bin/console", "cache:clear", "--no-interaction"])],
+    // <https://symfony.com/doc/current/doctrine.html#migrations-creating-the-database-tables-schema>,
+    // <https://symfony.com/bundles/DoctrineFixturesBundle/current/index.html>
+    migrations: &[
+        Migration {
+            package: "doctrine/doctrine-migrations-bundle",
+            path: "migrations",
+            made_up: None,
+            command: &["php", "bin/console", "doctrine:migrations:migrate", "--no-interaction", "--allow-no-migration"],
+        },
+        Migration {
+            package: "doctrine/doctrine-fixtures-bundle",
+            path: "src/DataFixtures",
+            made_up: None,
+            command: &["php", "bin/console", "doctrine:fixtures:load", "--no-interaction"],
+        },
+    ],
     ..BASE
 };
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use stampede_core::CaseId;
+use stampede_core::{Candidate, CaseId, Role};
 use stampede_scale::{Price, Scaling};
 
 use super::{InstancesAsked, PlannedService, ServiceAsked, read_service};
@@ -12,7 +12,10 @@ use crate::compare::CompareFlags;
 use crate::flags::DeploymentFlags;
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistake, Mistakes};
-use crate::service::{CONCURRENCY, ServiceFlags, check_service, fewer_at_once, read_count, read_policy};
+use crate::service::{
+    CONCURRENCY, ServiceFlags, check_service, connected_instances, fewer_at_once, read_connections, read_count,
+    read_policy,
+};
 
 /// A service, unread. `None` takes the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,11 +78,12 @@ pub(super) struct Common<'a> {
 
 impl Common<'_> {
     /// Reads a service with these settings, with what is told before it is measured.
-    fn read(&self, typed: &TypedService, set: Vec<String>) -> Result<(PlannedService, Option<String>), Mistakes> {
+    fn read(&self, typed: &TypedService, set: Vec<String>) -> Result<(PlannedService, Vec<String>), Mistakes> {
         let TypedService { name: _, runtime, deployment, service } = typed;
-        let ServiceFlags { concurrency, min_instances, max_instances, policy } = service;
+        let ServiceFlags { concurrency, min_instances, max_instances, max_connections, policy } = service;
         let mut mistakes = Gathered::default();
         let policy = read_policy(policy.as_deref(), &mut mistakes);
+        let connections = read_connections(max_connections.as_deref(), &mut mistakes);
         let mut count = |flag, typed: Option<&str>, default| read_count(flag, typed, default, &mut mistakes);
         let asked = ServiceAsked {
             concurrency: count("--concurrency", concurrency.as_deref(), CONCURRENCY),
@@ -95,13 +99,14 @@ impl Common<'_> {
         };
         let deployment = DeploymentFlags { set, ..deployment.clone() };
         let flags = CompareFlags { deployment, ..self.flags.clone() };
-        let read = read_service(runtime, flags, asked, self.machine, self.catalogue);
+        let mut read = read_service(runtime, flags, asked, self.machine, self.catalogue);
+        let connected = read.as_mut().ok().and_then(|service| hold(service, connections, &mut mistakes));
         if let (Ok(PlannedService { scaling, .. }), true) = (&read, mistakes.is_empty()) {
             check_service(&policy, &scaling.service, &mut mistakes);
         }
         let service = mistakes.finish(read)?;
-        let warning = concurrency.as_ref().and_then(|_| fewer_at_once(&policy, &service.scaling.service));
-        Ok((service, warning))
+        let fewer = concurrency.as_ref().and_then(|_| fewer_at_once(&policy, &service.scaling.service));
+        Ok((service, fewer.into_iter().chain(connected).collect()))
     }
 
     /// Reads all services of a study, with what is told before they are measured. Several have names that say what they are, unless
@@ -127,6 +132,19 @@ impl Common<'_> {
         }
         Ok((services, warnings))
     }
+}
+
+/// Leaves a service as many instances as a database has connections for, where their workers are known.
+fn hold(service: &mut PlannedService, connections: Option<u32>, mistakes: &mut Gathered) -> Option<String> {
+    let PlannedService { plan, scaling } = service;
+    let Candidate { runtime, tuning, .. } = plan.candidates.first()?;
+    let tuning = tuning.clone().with_roles(runtime.tunables());
+    let workers =
+        tuning.of_role(Role::PoolSize).filter_map(|(_, value)| value.parse().ok()).max().filter(|pool| *pool > 0)?;
+    let own = &mut scaling.service;
+    let (most, told) = connected_instances(own.max_instances, own.min_instances, workers, connections, mistakes);
+    own.max_instances = most;
+    told
 }
 
 /// The settings of a service: those for its runtime. Those for no service's runtime are told as mistakes of the first.

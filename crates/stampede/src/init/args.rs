@@ -8,25 +8,13 @@ use stampede_traffic::TrafficSource;
 
 use crate::flags::WaitArgs;
 
-/// Requests that people have; by default there is `GET /`.
-#[derive(Debug, Default, clap::Args)]
-#[group(id = "traffic")]
-pub(crate) struct TrafficArgs {
+/// Requests of an access log, each as often as it is in there.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[group(id = "log")]
+pub(crate) struct LogArgs {
     /// Take the requests from an access log, each as often as it is in there; .gz too; may be given several times
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["urls", "curl", "har"])]
-    pub(crate) access_log: Vec<PathBuf>,
-    /// Take the requests from a file with one URL per line: /path, a whole URL, or METHOD URL
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["curl", "har"])]
-    pub(crate) urls: Option<PathBuf>,
-    /// Take a request from a curl line, as a browser copies it; may be given several times
-    #[arg(long, value_name = "LINE", conflicts_with = "har")]
-    pub(crate) curl: Vec<String>,
-    /// Take the pages of a visit that a browser recorded (Save all as HAR)
     #[arg(long, value_name = "FILE")]
-    pub(crate) har: Option<PathBuf>,
-    /// Follow links from / and take N requests: pages, and their style sheets, scripts and images
-    #[arg(long, value_name = "N", conflicts_with_all = ["access_log", "urls", "curl", "har"])]
-    pub(crate) crawl: Option<usize>,
+    pub(crate) access_log: Vec<PathBuf>,
     /// Keep only the N most frequent requests of a log
     #[arg(long, value_name = "N", default_value_t = 20, requires = "access_log")]
     pub(crate) most: usize,
@@ -35,16 +23,42 @@ pub(crate) struct TrafficArgs {
     pub(crate) replay: Option<String>,
 }
 
+impl LogArgs {
+    /// The files that requests are read from, where some are named.
+    pub(crate) fn source(&self) -> Option<TrafficSource<'_>> {
+        let Self { access_log, most, replay } = self;
+        let named = (!access_log.is_empty()).then_some(access_log);
+        named.map(|files| TrafficSource::AccessLogs { files, most: *most, replay: replay.as_deref() })
+    }
+}
+
+/// Requests that people have; by default there is `GET /`.
+#[derive(Debug, Default, clap::Args)]
+#[group(id = "traffic")]
+pub(crate) struct TrafficArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    /// Take the requests from a file with one URL per line: /path, a whole URL, or METHOD URL
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["access_log", "curl", "har"])]
+    pub(crate) urls: Option<PathBuf>,
+    /// Take a request from a curl line, as a browser copies it; may be given several times
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["access_log", "har"])]
+    pub(crate) curl: Vec<String>,
+    /// Take the pages of a visit that a browser recorded (Save all as HAR)
+    #[arg(long, value_name = "FILE", conflicts_with = "access_log")]
+    pub(crate) har: Option<PathBuf>,
+    /// Follow links from / and take N requests: pages, and their style sheets, scripts and images
+    #[arg(long, value_name = "N", conflicts_with_all = ["access_log", "urls", "curl", "har"])]
+    pub(crate) crawl: Option<usize>,
+}
+
 impl TrafficArgs {
     /// The files or lines that requests are read from, where some are named.
     pub(crate) fn source(&self) -> Option<TrafficSource<'_>> {
-        let Self { access_log, urls, curl, har, crawl: _, most, replay } = self;
-        if !access_log.is_empty() {
-            return Some(TrafficSource::AccessLogs { files: access_log, most: *most, replay: replay.as_deref() });
-        }
+        let Self { log, urls, curl, har, crawl: _ } = self;
         let lines = (!curl.is_empty()).then_some(TrafficSource::Curl(curl));
         let urls = urls.as_deref().map(TrafficSource::Urls);
-        urls.or(lines).or(har.as_deref().map(TrafficSource::Recording))
+        log.source().or(urls).or(lines).or(har.as_deref().map(TrafficSource::Recording))
     }
 }
 

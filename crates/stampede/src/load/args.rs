@@ -7,11 +7,15 @@ use clap::Arg;
 use stampede_plan::LoadFlags;
 
 use crate::flags::{BackendArgs, QuietArgs};
+use crate::init::args::LogArgs;
 use crate::kubernetes::args::PodArgs;
 
 /// What to send where, how much of it, and what must come back.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("backend", in_load))]
+#[command(mut_arg("access_log", of_log))]
+#[command(mut_arg("most", |arg| arg.help_heading("Request")))]
+#[command(mut_arg("replay", |arg| arg.conflicts_with("load").help_heading("Load")))]
 #[command(after_help = "Examples:\n  \
         stampede load http://127.0.0.1:8080/\n  \
         stampede load http://127.0.0.1:8080/ -c 64 -d 30s\n  \
@@ -21,6 +25,7 @@ use crate::kubernetes::args::PodArgs;
         stampede load https://localhost:8443/ --http2 --streams 10 --insecure\n  \
         stampede load http://127.0.0.1:8080/ -n 1000 -b @body.json --json result.json\n  \
         stampede load http://127.0.0.1:8080/ --scenario rinha.yaml --feeder people=payloads.tsv\n  \
+        stampede load http://127.0.0.1:8080/ --access-log access.log --replay x2\n  \
         stampede load http://web.shop.svc/ --generators kubernetes:2 --namespace shop --generator-image r.example/stampede\n\n\
         Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
         4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\
@@ -28,6 +33,8 @@ use crate::kubernetes::args::PodArgs;
 pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub(crate) flags: LoadFlags,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
     #[command(flatten)]
     pub(crate) backend: BackendArgs,
     /// Trust the certificates in this file (PEM) instead of this machine's
@@ -79,6 +86,11 @@ pub(crate) struct LoadArgs {
     pub(crate) pods: PodArgs,
     #[command(flatten)]
     pub(crate) quiet: QuietArgs,
+}
+
+/// It says what is sent.
+fn of_log(access_log: Arg) -> Arg {
+    access_log.conflicts_with_all(["scenario", "method", "body"]).help_heading("Request")
 }
 
 /// It stands before the seed.

@@ -32,9 +32,9 @@ fn a_setting_of_a_service_that_is_not_in_effect_fails_the_trial() {
         (
             "one that the service corrects",
             "mariadb",
-            "mariadb.max_connections=5",
+            "mariadb.max_connections=15",
             FakeLifetime { said: Ok("innodb_buffer_pool_size\t128M\nmax_connections\t10\n".to_owned()), ..serving() },
-            "mariadb: max_connections is 10, not 5 as asked for",
+            "mariadb: max_connections is 10, not 15 as asked for",
         ),
         (
             "one that it does not have",
