@@ -222,7 +222,7 @@ impl Common<'_> {
         let (max_instances, told) =
             connected_instances(self.max_instances, self.min_instances, pool, self.connections, mistakes);
         warnings.extend(told);
-        let service = Service { max_instances, ..service };
+        let service = ServiceSettings { max_instances, ..service };
         let workers = pool.min(given).max(1);
         let instance = calibration.instance(cpus, workers);
         let start = instance.start_time(service.start_cpus());
