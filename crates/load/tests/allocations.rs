@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use stampede_core::{Load, Protocol, Request};
 use stampede_load::{
-    Backend, BodyCheck, Check, LoadExchange, LoadSpec, Pause, Progress, RunningLoad, Statuses, start, start_sampled,
+    Backend, BodyCheck, Check, LoadExchange, LoadProgress, LoadSpec, Pause, RunningLoad, Statuses, start, start_sampled,
 };
 use stampede_testkit::{Behaviour, CountingServer, Fault};
 
@@ -67,7 +67,7 @@ fn thread_number(name: &str) -> Option<i32> {
 }
 
 /// Looks until the load is so far; how far it is then.
-fn reach(load: &RunningLoad, far: impl Fn(Progress) -> bool) -> Progress {
+fn reach(load: &RunningLoad, far: impl Fn(LoadProgress) -> bool) -> LoadProgress {
     loop {
         let progress = load.progress();
         if far(progress) {
@@ -140,7 +140,7 @@ fn holds(backend: Backend, load: Load, sampled: bool) {
 
     let before = reach(&running, |progress| progress.ok > 0 && Instant::now() >= running.opens_at());
     WATCHED.store(number, Ordering::Relaxed);
-    let far = |progress: Progress| {
+    let far = |progress: LoadProgress| {
         progress.ok > before.ok + if sampled { 2500 } else { 300 } && progress.failed > before.failed
     };
     let after = reach(&running, far);

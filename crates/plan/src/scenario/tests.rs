@@ -236,7 +236,10 @@ fn forms_values_in_checks_and_accounts_from_the_environment_are_read() {
     let step = "{name: s, path: /, form: {b: '1 2', 'a[x]': '${a.name}'}, check: {contains: 'Hello ${a.name}'}}";
     let scenario = of(env, step).unwrap();
     let Feeder { table, order, .. } = &scenario.feeders[0];
-    assert_eq!((table.rows(), table.cell(0, 0), *order), (2, "stampede-plan".as_bytes(), Order::Identity));
+    assert_eq!(
+        (table.rows(), table.cell(0, 0), *order),
+        (2, "stampede-plan".as_bytes(), stampede_scenario::RowOrder::Identity)
+    );
     let step = &scenario.crowds[0].flows[0].steps[0];
     assert_eq!((step.method.as_str(), step.shows.len(), step.check.body.len()), ("POST", 1, 0));
     assert_eq!(step.headers[0].0, "Content-Type");
