@@ -46,9 +46,8 @@ const CONNECTIONS: Remedy = Do(
 );
 
 const NO_TABLES: &str = "the database has no tables";
-const FILL: Remedy = Do(
-    "give it a dump (--database dump.sql), or make them by commands under prepare: [[php, artisan, migrate, --force]]",
-);
+const FILL: Remedy =
+    Do("migrate it (php artisan migrate), do so under prepare, or give it a dump: --database dump.sql");
 
 const BODY: Remedy = Enlarge(&[
     "client_max_body_size",
@@ -445,6 +444,16 @@ mod tests {
             (uwsgi, "RuntimeException: No application encryption key has been specified.", "php artisan key:generate"),
             (uwsgi, "Vite manifest not found at: /app/public/build/manifest.json", "npm run build"),
             (uwsgi, "SQLSTATE[HY000]: General error: 1 no such table: sessions", "php artisan migrate"),
+            (
+                uwsgi,
+                "SQLSTATE[42S02]: Base table or view not found: 1146 Table 'shop.posts' doesn't exist",
+                "--database dump.sql",
+            ),
+            (
+                uwsgi,
+                "SQLSTATE[42P01]: Undefined table: 7 ERROR:  relation \"posts\" does not exist",
+                "do so under prepare",
+            ),
             (uwsgi, "SQLSTATE[HY000]: General error: 8 attempt to write a readonly database", "the copy there belongs"),
             (uwsgi, "Composer detected issues in your platform: Your Composer dependencies require", "--php"),
             (uwsgi, "SuspiciousOperationException: Untrusted Host \"127.0.0.1:2001\".", "trusted hosts"),

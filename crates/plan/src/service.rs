@@ -161,3 +161,24 @@ pub(crate) fn fewer_at_once(policy: &Policy, service: &ServiceSettings) -> Optio
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_are_no_more_than_a_database_has_connections_for() {
+        for (name, least, workers, connections, most, told, mistaken) in [
+            ("no database", 0, 5, None, 30, false, false),
+            ("enough", 0, 3, Some(90), 30, false, false),
+            ("for fewer", 0, 5, Some(97), 19, true, false),
+            ("for one", 1, 97, Some(97), 1, true, false),
+            ("for none", 0, 98, Some(97), 30, false, true),
+            ("for less than the fewest", 20, 5, Some(97), 30, false, true),
+        ] {
+            let mut mistakes = Gathered::default();
+            let (given, said) = connected_instances(30, least, workers, connections, &mut mistakes);
+            assert_eq!((given, said.is_some(), !mistakes.is_empty()), (most, told, mistaken), "{name}: {said:?}");
+        }
+    }
+}

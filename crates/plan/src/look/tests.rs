@@ -438,3 +438,34 @@ fn yii_is_prepared_as_its_front_controller_says_for_production() {
     assert_eq!(left.lines().filter(|line| line.starts_with("// defined('YII_")).count(), 2, "{left}");
     assert!(!left.contains("\ndefined("), "{left}");
 }
+
+#[test]
+fn tables_are_made_by_the_frameworks_own_commands() {
+    let laravel = requires(&["laravel/framework"]);
+    let symfony = requires(&["symfony/framework-bundle", "doctrine/doctrine-migrations-bundle"]);
+    let base = [("composer.json", &*laravel), ("public/index.php", "")];
+    let (migrations, seeder) = ("database/migrations/1_a.php", "database/seeders/DatabaseSeeder.php");
+    let made_up = "<?php User::factory(10)->create();";
+    for (name, files, commands) in [
+        ("no migrations", vec![], &[][..]),
+        ("migrations", vec![(migrations, "")], &["artisan migrate"][..]),
+        ("and rows", vec![(migrations, ""), (seeder, "<?php")], &["artisan migrate", "artisan db:seed"]),
+        ("rows that need a package for development", vec![(migrations, ""), (seeder, made_up)], &["artisan migrate"]),
+        (
+            "which is there",
+            vec![(migrations, ""), (seeder, made_up), ("vendor/fakerphp/faker/a.php", "")],
+            &["artisan migrate", "artisan db:seed"],
+        ),
+        (
+            "Doctrine",
+            vec![("composer.json", &*symfony), ("migrations/Version1.php", "")],
+            &["bin/console doctrine:migrations:migrate"],
+        ),
+        ("Doctrine without migrations", vec![("composer.json", &*symfony)], &[]),
+    ] {
+        let app = folder(&[&base[..], &files].concat());
+        let found = look(app.path(), None).unwrap().migrations;
+        let found: Vec<String> = found.iter().map(|command| command[1..3].join(" ")).collect();
+        assert_eq!(found, commands, "{name}");
+    }
+}

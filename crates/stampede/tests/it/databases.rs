@@ -175,6 +175,70 @@ fn what_a_database_says_of_its_schema_is_told() {
     assert!(all.contains("psql:schema.sql:1: ERROR:  type \"txt\" does not exist"), "{all}");
 }
 
+/// Makes a table, as a framework's migrations do, and counts its rows. Each request adds one more.
+const MIGRATED: &str = r#"<?php
+function database(): PDO {
+    return getenv('DB_CONNECTION') === 'pgsql'
+        ? new PDO(sprintf('pgsql:host=%s;port=%s;dbname=%s', getenv('DB_HOST'), getenv('DB_PORT'), getenv('DB_DATABASE')), getenv('DB_USERNAME'), getenv('DB_PASSWORD'))
+        : new PDO(sprintf('mysql:host=%s;port=%s;dbname=%s', getenv('DB_HOST'), getenv('DB_PORT'), getenv('DB_DATABASE')), getenv('DB_USERNAME'), getenv('DB_PASSWORD'));
+}
+"#;
+const MIGRATE: &str = "<?php\nrequire __DIR__ . '/db.php';\n$db = database();\n\
+    $db->exec('CREATE TABLE IF NOT EXISTS things (id INTEGER PRIMARY KEY, name VARCHAR(99))');\n\
+    $add = $db->prepare('INSERT INTO things VALUES (?, ?)');\n\
+    foreach (['caf\u{e9}', \"it's; -- no comment\", \"two\nlines\"] as $id => $name) { $add->execute([$id + 10, $name]); }\n";
+const SHOWS: &str = "<?php\nrequire __DIR__ . '/db.php';\n\
+    foreach (database()->query('SELECT * FROM things ORDER BY id') as $row) { echo $row['id'], $row['name'], ';'; }\n";
+
+#[test]
+fn what_commands_under_prepare_write_is_what_each_trial_begins_with() {
+    let test = "what_commands_under_prepare_write_is_what_each_trial_begins_with";
+    for (service, programs, extension) in [
+        ("mariadb", &["php", "mariadbd", "mariadb-install-db", "mariadb", "mariadb-dump"][..], "pdo_mysql"),
+        ("postgres", &["php", "postgres", "psql", "pg_dump"], "pdo_pgsql"),
+    ] {
+        if !ready(test, programs, &[extension]) {
+            continue;
+        }
+        let stage = Stage::new();
+        let folder = stage.home().join("shop");
+        fs::create_dir_all(&folder).unwrap();
+        for (name, text) in [("db.php", MIGRATED), ("migrate.php", MIGRATE), ("index.php", SHOWS)] {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        let rows = "10caf\u{e9};11it's; -- no comment;12two\nlines;";
+        for (name, init, answer) in
+            [("an empty database", "", rows.to_owned()), ("beside a dump", "init: first.sql", format!("1first;{rows}"))]
+        {
+            let first = "CREATE TABLE things (id INTEGER PRIMARY KEY, name VARCHAR(99));\nINSERT INTO things VALUES (1, 'first');\n";
+            fs::write(folder.join("first.sql"), first).unwrap();
+            fs::write(folder.join("answer.txt"), answer).unwrap();
+            let plan = format!(
+                "app:\n  dir: .\n  kind: front-controller\n  index: index.php\n  root: .\n  extensions: [{extension}]\n  \
+                 prepare: [[php, migrate.php]]\n  requests: [{{path: /, expect: {{status: 200, body_file: answer.txt}}}}]\n\
+                 topology: {{services: {{{service}: {{{init}}}}}}}\n"
+            );
+            fs::write(folder.join("stampede.yaml"), plan).unwrap();
+            let flags = ["--runtimes", "php-cli-server", "--rounds", "2", "--duration", "1s", "--warm-up", "0s"];
+            let said = stage.run_in(&folder, &[&["compare"][..], &flags, &["--no-yard-stick", "--json", "-"]].concat());
+            assert_eq!(said.code, Some(0), "{service}, {name}: {said:?}");
+            let study: Value = serde_json::from_str(&said.stdout).unwrap();
+            let outcomes: Vec<&Value> = trials(&study).into_iter().map(|trial| &trial["outcome"]).collect();
+            assert_eq!(outcomes, ["measured"; 2], "{service}, {name}: {said:?}");
+            stage.assert_nothing_left();
+        }
+        fs::write(folder.join("migrate.php"), "<?php fwrite(STDERR, 'no such column'); exit(3);").unwrap();
+        let said = stage.run_in(&folder, &["compare", "--runtimes", "php-cli-server", "--rounds", "1"]);
+        assert_eq!(said.code, Some(5), "{said:?}");
+        let words = said.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("run `php migrate.php` to prepare the application") && words.contains("no such column"),
+            "{said:?}"
+        );
+        stage.assert_nothing_left();
+    }
+}
+
 /// What mysqldump writes of a server that is another one in all ways.
 const DUMP: &str = "-- MySQL dump 10.13  Distrib 8.4.0, for Linux (x86_64)
 CREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci */;

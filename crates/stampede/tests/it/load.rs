@@ -54,6 +54,42 @@ fn a_load_by_count_sends_what_was_asked_and_prints_a_table() {
 }
 
 #[test]
+fn an_access_log_is_sent_by_its_frequency_and_played_in_its_own_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let line = |minute: u32, path: &str, times: usize| {
+        format!("192.0.2.1 - - [10/Oct/2000:13:{minute}:36 +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"Firefox\"\n")
+            .repeat(times)
+    };
+    fs::write(&log, [line(10, "/a?b=%20c", 60), line(11, "/", 120), line(11, "/a.css", 500)].concat()).unwrap();
+    let log = log.display().to_string();
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let said = load(&server, &["--access-log", &log, "-n", "90", "-c", "1"]);
+    assert!(said.stdout.contains("90 sent, 90 ok, 0 failed, 0 unfinished"), "{said:?}");
+    assert!(said.stderr.contains("2 different requests are taken, 100 % of 180 pages"), "{said:?}");
+    let received = server.stop();
+    assert_eq!(received.requests(), 90, "{said:?}");
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let said = load(&server, &["--access-log", &log, "--replay", "x60", "--json", "-"]);
+    let told = json(&said);
+    assert_eq!(told["load"], "open:60/1s,120/1s", "{said:?}");
+    assert_eq!((&told["requests"]["sent"], &told["requests"]["ok"]), (&180.into(), &180.into()), "{said:?}");
+    assert_eq!(server.stop().requests(), 180);
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    for (flags, problem) in [
+        (&["--replay", "x2"][..], "--access-log"),
+        (&["--access-log", &log, "--replay", "x2", "--load", "open:5"], "cannot be used with"),
+        (&["--access-log", &log, "--replay", "2"], "--replay 2 is no speed"),
+        (&["--access-log", "no.log"], "no.log cannot be read"),
+    ] {
+        let said = load(&server, flags);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains(problem), "{problem}: {said:?}");
+    }
+    assert_eq!(server.stop().requests(), 0);
+}
+
+#[test]
 fn a_scenario_by_count_begins_so_many_flows_of_each_crowd() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scenario.yaml");
