@@ -17,6 +17,7 @@ mod maker;
 mod own_container;
 mod own_image;
 mod own_run;
+mod own_source;
 mod port;
 mod preparation;
 mod question;
@@ -211,7 +212,7 @@ impl DockerPlatform {
         if let Some(known) = known {
             return known;
         }
-        let (found, together) = own_image::find(&self.engine, source, self.config.offline, self.config.tell).await;
+        let (found, together) = own_source::find(&self.engine, source, self.config.offline, self.config.tell).await;
         if let Some(together) = together {
             let mut compositions = self.compositions.lock().unwrap_or_else(PoisonError::into_inner);
             compositions.push((source.clone(), together));

@@ -6,12 +6,9 @@ use std::time::Duration;
 
 use bollard::models::{ImageConfig, ImageInspect};
 use sha2::{Digest, Sha256};
-use stampede_core::{
-    Availability, Container, Found, ImageSign, ImageSource, Install, KnownImage, Program, with_causes,
-};
+use stampede_core::{Container, ImageSign, KnownImage, Program, with_causes};
 use tokio::process::Command;
 
-use super::compose::{self, Composition};
 use super::engine::Engine;
 use super::error::DockerError;
 use super::image::{self, BUILT, SOFTWARE};
@@ -23,40 +20,6 @@ const BUILD_TIME: Duration = Duration::from_secs(3600);
 
 /// The engine's own program, which builds as its user does.
 const CLIENT: &str = "docker";
-
-/// Has an image, and says what it is or why it cannot be had; several that serve together come with how they are run.
-pub(crate) async fn find(
-    engine: &Engine,
-    source: &ImageSource,
-    offline: bool,
-    tell: fn(&str),
-) -> (Availability, Option<Composition>) {
-    let mut together = None;
-    let found = match source {
-        ImageSource::Named(name) => pulled(engine, name, tell).await.map(|id| (name.clone(), id)),
-        ImageSource::Kept { name, id } => kept(engine, name, id).await.map(|id| (name.clone(), id)),
-        ImageSource::Dockerfile(folder) => build(engine, &Build::of(folder), tell).await,
-        ImageSource::Compose(compose) => match compose::find(engine, compose, offline, tell).await {
-            Ok((id, composition)) => {
-                together = Some(composition);
-                Ok((source.to_string(), id))
-            }
-            Err(lacking) => Err(lacking),
-        },
-    };
-    let what = match source {
-        ImageSource::Compose(_) => "the file",
-        ImageSource::Named(_) | ImageSource::Kept { .. } | ImageSource::Dockerfile(_) => "the image",
-    };
-    let found = match found {
-        Ok((name, version)) => Availability::Found(Found { path: name.into(), version, php: None }),
-        Err(Lacking { problem, fix }) => Availability::Missing {
-            what: format!("{what} {source}, {problem}"),
-            install: Install { package: None, page: fix },
-        },
-    };
-    (found, together)
-}
 
 /// Why there is no image.
 #[derive(Clone, Debug)]
@@ -100,16 +63,6 @@ pub(crate) async fn pulled(engine: &Engine, name: &str, tell: fn(&str)) -> Resul
     Ok(image::id(engine, name).await?)
 }
 
-async fn kept(engine: &Engine, name: &str, id: &str) -> Result<String, Lacking> {
-    match image::inspect(engine, id).await? {
-        Some(_) => Ok(id.to_owned()),
-        None => Err(Lacking {
-            problem: format!("whose content of then ({id}) the engine does not have any more"),
-            fix: format!("compare {name} again"),
-        }),
-    }
-}
-
 /// What an image is built from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Build {
@@ -125,7 +78,7 @@ pub(crate) struct Build {
 
 impl Build {
     /// Of the Dockerfile in a folder.
-    fn of(folder: &Path) -> Self {
+    pub(crate) fn of(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), ..Self::default() }
     }
 }
