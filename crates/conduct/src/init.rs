@@ -14,7 +14,7 @@ pub use self::site::SiteWalk;
 use crate::exit::Failure;
 use crate::host::{Bench, LAST_WAIT};
 use crate::recording::{self, Unrecordable};
-use crate::site::{Ground, conditions};
+use crate::site::{Ground, Purpose, conditions};
 
 /// The folder of the answers, beside the plan.
 pub const ANSWERS: &str = "stampede.expected";
@@ -88,7 +88,7 @@ async fn record(
     mut unrecordable: Unrecordable,
     site: Option<Box<SiteWalk>>,
 ) -> Result<(ComparePlan, Vec<Recorded>), Failure> {
-    let ground = Ground::take(bench, "init", &plan, &[], &pinning).await?;
+    let ground = Ground::take(bench, Purpose { command: "init", decides: false }, &plan, &[], &pinning).await?;
     let conditions = conditions(bench.host, &plan, pinning)?;
     let cases = ground.prepare(&plan, &conditions, &mut Copies::default()).await?;
     if let Some(mut site) = site {

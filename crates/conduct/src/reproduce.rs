@@ -22,7 +22,7 @@ use crate::host::{Bench, Ended, attend};
 use crate::record::{Sinks, StudyRecord};
 use crate::revisions;
 use crate::scale::whole_cores;
-use crate::site::{Site, conditions};
+use crate::site::{Purpose, Site, conditions};
 use crate::study::{DRAIN, DRAIN_OF_FLOWS, begun};
 
 /// What a trial takes beside its load at the least: start, readiness, verification, drain and stop.
@@ -141,7 +141,9 @@ impl<'a> Experiment<'a> {
             let problems: Vec<String> = rows().filter_map(problem).map(|(row, why)| format!("{row}: {why}")).collect();
             return Err(Failure::missing(format!("no row can run here:\n  {}", problems.join("\n  "))));
         };
-        let site = Site::take(self.bench, "reproduce", first, &[], backend, pinning, stop).await?;
+        let site =
+            Site::take(self.bench, Purpose { command: "reproduce", decides: true }, first, &[], backend, pinning, stop)
+                .await?;
         self.prepare(&site).await?;
         self.introduce();
         let count = self.tables.len();

@@ -12,7 +12,7 @@ use stampede_store::StoredStudy;
 use crate::exit::Failure;
 use crate::host::{Bench, Ended};
 use crate::record::{Sinks, StudyRecord};
-use crate::site::{Site, conditions};
+use crate::site::{Purpose, Site, conditions};
 use crate::study::{DRAIN, attend_recorded, begun};
 use crate::{recording, resumption};
 
@@ -60,7 +60,8 @@ impl Measuring<'_> {
         let nothing = || Failure::missing("there is nothing to run");
         let plans: Vec<&ComparePlan> = services.iter().map(|service| &service.plan).collect();
         let (plan, beside) = plans.split_first().ok_or_else(nothing)?;
-        let site = Site::take(bench, "scale", plan, beside, backend, pinning, stop).await?;
+        let site = Site::take(bench, Purpose { command: "scale", decides: true }, plan, beside, backend, pinning, stop)
+            .await?;
         let (ground, pinning) = (&site.ground, &site.pinning);
         if pinning.is_shared() {
             bench.warning(

@@ -10,7 +10,7 @@ use stampede_store::{Store, StoreError, StoredStudy};
 use crate::exit::Failure;
 use crate::host::Bench;
 use crate::record::StudyRecord;
-use crate::site::Site;
+use crate::site::{Purpose, Site};
 use crate::study::{self, Deciding, StudyRequest};
 
 /// Studies under one name, in one store.
@@ -64,7 +64,7 @@ impl<'a> Sequence<'a> {
     where
         'a: 's,
     {
-        Site::take(self.bench, command, plan, &[], None, pinning, stop).await
+        Site::take(self.bench, Purpose { command, decides: true }, plan, &[], None, pinning, stop).await
     }
 
     /// A study of these plans: measured now, resumed, or as it was measured before the sequence was interrupted. None where it

@@ -44,6 +44,18 @@ pub(crate) struct Cases {
     pub left_out: Vec<LeftOut>,
 }
 
+/// The finding that no limits can be held, after which no trial counts.
+const NO_LIMITS: &str = "limits-not-enforced";
+
+/// What a machine is taken for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Purpose<'a> {
+    /// The command, which others who wait for the lock are told.
+    pub(crate) command: &'a str,
+    /// Whether it decides by trials that count: none does where no limits can be held. Others show what they have.
+    pub(crate) decides: bool,
+}
+
 /// A platform that nobody else measures on.
 pub(crate) struct Ground<'a> {
     bench: Bench<'a>,
@@ -55,22 +67,26 @@ pub(crate) struct Ground<'a> {
 
 impl<'a> Ground<'a> {
     /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits. What is `beside`
-    /// a plan has other runtimes or settings, and all else as the plan. Others who wait for the lock are told the `command`.
+    /// a plan has other runtimes or settings, and all else as the plan.
     ///
     /// # Errors
     ///
-    /// When somebody else measures and is not to be waited for, or the platform cannot be had.
+    /// When somebody else measures and is not to be waited for, the platform cannot be had, or it can hold no limits and something is to
+    /// be decided.
     pub(crate) async fn take(
         bench: Bench<'a>,
-        command: &str,
+        purpose: Purpose<'_>,
         plan: &ComparePlan,
         beside: &[&ComparePlan],
         pinning: &CpuLayout,
     ) -> Result<Self, Failure> {
         let Bench { host, no_wait, quiet } = bench;
-        let lock = host.lock(&purpose(command, plan), no_wait).await?;
+        let lock = host.lock(&told_to_others(purpose.command, plan), no_wait).await?;
         let platform = host.platform(plan, beside, pinning.server.clone(), quiet).await?;
         for finding in platform.preflight(&plan.limits).await {
+            if finding.id == NO_LIMITS && purpose.decides {
+                return Err(Failure::missing(format!("{}; {}", finding.text, finding.advice)));
+            }
             if finding.severity > Severity::Info {
                 bench.warning(&format!("{}; {}", finding.text, finding.advice));
             }
@@ -132,7 +148,7 @@ impl<'a> Ground<'a> {
 /// Whether a plan's platform has all that the plan's candidates need, or was given it now.
 pub(crate) async fn has_all(bench: Bench<'_>, command: &str, plan: &ComparePlan) -> Result<bool, Failure> {
     let Bench { host, no_wait, quiet } = bench;
-    let _lock = host.lock(&purpose(command, plan), no_wait).await?;
+    let _lock = host.lock(&told_to_others(command, plan), no_wait).await?;
     let platform = host.platform(plan, &[], host.cpus(), quiet).await?;
     for (image, need) in needs(plan) {
         if matches!(platform.detect(&need, image.as_ref()).await, Availability::Missing { .. }) {
@@ -155,7 +171,7 @@ pub fn needs(plan: &ComparePlan) -> Vec<(Option<MakersImage>, Requirement)> {
 }
 
 /// What others who wait are told.
-fn purpose(command: &str, plan: &ComparePlan) -> String {
+fn told_to_others(command: &str, plan: &ComparePlan) -> String {
     format!("{command} {}", plan.workload.id)
 }
 
@@ -231,17 +247,17 @@ pub(crate) struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// The site of a plan. Others who wait for the lock are told the `command`.
+    /// The site of a plan.
     pub(crate) async fn take(
         bench: Bench<'a>,
-        command: &str,
+        purpose: Purpose<'_>,
         plan: &ComparePlan,
         beside: &[&ComparePlan],
         backend: Option<Backend>,
         pinning: CpuLayout,
         stop: &'a Stop,
     ) -> Result<Self, Failure> {
-        let ground = Ground::take(bench, command, plan, beside, &pinning).await?;
+        let ground = Ground::take(bench, purpose, plan, beside, &pinning).await?;
         let asked = if ground.platform.vantage().refuses_io_uring() { Some(Backend::Epoll) } else { backend };
         let backend = bench.host.backend(asked, &pinning, bench.quiet).await;
         Ok(Self { stop, ground, machine: bench.host.machine(), pinning, backend })

@@ -18,7 +18,7 @@ use stampede_store::Store;
 use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
 use crate::record::{Sinks, StudyRecord};
-use crate::site::{Cases, Site, conditions};
+use crate::site::{Cases, Purpose, Site, conditions};
 use crate::{block_order, calibration, metric_choice, recording, reference_server, resumption};
 
 /// Longest wait for answers that are still out when the window closes.
@@ -96,7 +96,8 @@ pub(crate) fn recorded(
     let StudyRequest { plan, kind, resume, backend, .. } = request;
     let cores = plan.limits.cpus.whole_cores();
     attend_recorded(bench, cores, store, resume, *kind, async |pinning, record, stop| {
-        let site = Site::take(bench, &kind.to_string(), plan, &[], *backend, pinning, stop).await?;
+        let purpose = Purpose { command: &kind.to_string(), decides: *kind != StudyKind::Compare };
+        let site = Site::take(bench, purpose, plan, &[], *backend, pinning, stop).await?;
         if let Some(name) = resume {
             let earlier = resumption::find(record.store(), name.as_deref(), *kind)?;
             record.go_on_with(earlier);

@@ -26,6 +26,8 @@ pub struct FakePlatform {
     script: Script,
     lacks: Vec<&'static str>,
     unprepared: Option<&'static str>,
+    /// What stands in the way of limits.
+    preflight: Vec<Finding>,
     fake: Arc<FakeVantage>,
     vantage: Arc<dyn Vantage>,
     /// What happened, in order.
@@ -38,11 +40,12 @@ impl FakePlatform {
     pub fn new(script: impl Fn(&FakeLaunch<'_>) -> FakeLifetime + Send + Sync + 'static) -> Self {
         let fake = FakeVantage::new();
         let vantage = fake.clone();
-        let (lacks, unprepared) = (Vec::new(), None);
+        let (lacks, unprepared, preflight) = (Vec::new(), None, Vec::new());
         Self {
             script: Box::new(script),
             lacks,
             unprepared,
+            preflight,
             fake,
             vantage,
             log: Arc::default(),
@@ -60,6 +63,12 @@ impl FakePlatform {
     #[must_use]
     pub fn lacking(self, keys: &[&'static str]) -> Self {
         Self { lacks: keys.to_vec(), ..self }
+    }
+
+    /// Finds this before anything is launched.
+    #[must_use]
+    pub fn finding(self, preflight: Vec<Finding>) -> Self {
+        Self { preflight, ..self }
     }
 
     /// The commands that prepare the application of this name fail.
@@ -120,7 +129,7 @@ impl Platform for FakePlatform {
     }
 
     fn preflight<'a>(&'a self, _limits: &'a Limits) -> Fut<'a, Vec<Finding>> {
-        Box::pin(async { Vec::new() })
+        Box::pin(async { self.preflight.clone() })
     }
 
     fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PreparedApp, PrepareError>> {

@@ -257,31 +257,10 @@ fn scalar(value: &Value) -> Option<String> {
 fn words(value: &Value) -> Result<Vec<String>, String> {
     match value {
         Value::Array(words) => Ok(words.iter().filter_map(scalar).collect()),
-        value => split(&scalar(value).unwrap_or_default()),
-    }
-}
-
-/// Splits a line as a shell does that knows quotes alone.
-fn split(line: &str) -> Result<Vec<String>, String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), _) if letter == open => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(letters.next()),
-            (None, letter) if letter.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
+        value => {
+            shlex::split(&scalar(value).unwrap_or_default()).ok_or_else(|| "with a quote that is not closed".to_owned())
         }
     }
-    if quote.is_some() {
-        return Err("with a quote that is not closed".to_owned());
-    }
-    words.extend(word);
-    Ok(words)
 }
 
 fn read_build(build: &Value) -> Result<Build, String> {

@@ -1,8 +1,10 @@
 //! `gate`: did a change make it slower?
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use stampede_core::{Finding, Severity};
 use stampede_testkit::FakeLifetime;
 
 use super::made_up::{BODY, MadeUp, always, is_of, scenario};
@@ -49,6 +51,24 @@ fn a_change_that_costs_nothing_passes_and_so_does_one_that_is_faster() {
     let launches = machine.launches();
     let said = machine.run(&["gate", "study:latest", "study:latest", "--threshold", "50%"]);
     assert_eq!((said.code, machine.launches()), (0, launches), "{said:?}");
+}
+
+#[test]
+fn where_no_limits_can_be_held_nothing_is_decided_and_a_comparison_is_shown() {
+    let (machine, quick, slow) = machine();
+    let machine = machine.finding(vec![Finding {
+        id: "limits-not-enforced".to_owned(),
+        severity: Severity::Error,
+        text: "CPU and memory limits cannot be enforced here: Read-only file system".to_owned(),
+        evidence: BTreeMap::new(),
+        advice: "mount the control groups writable".to_owned(),
+    }]);
+    let said = machine.run(&gate(&quick, &slow, &[]));
+    assert_eq!((said.code, machine.launches()), (3, 0), "{said:?}");
+    assert!(said.words().contains("Read-only file system; mount the control groups writable"), "{said:?}");
+    let compare = ["compare", &quick, "--runtimes", "nginx-fpm", "--duration", "5s", "--rounds", "1"];
+    let said = machine.run(&compare);
+    assert!(machine.launches() > 0 && said.words().contains("warning: CPU and memory limits cannot"), "{said:?}");
 }
 
 #[test]

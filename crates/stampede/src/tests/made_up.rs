@@ -11,7 +11,7 @@ use clap::Parser as _;
 use jiff::Timestamp;
 use serde_json::Value;
 use stampede_conduct::{Host, Interrupts, LocalFut, Lock, Notices, OwnProgram};
-use stampede_core::{Answer, Bytes, Certificate, CgroupSupport, CpuLayout, Fut, Machine, Revision};
+use stampede_core::{Answer, Bytes, Certificate, CgroupSupport, CpuLayout, Finding, Fut, Machine, Revision};
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, MachineSize};
 use stampede_seam::Platform;
@@ -38,6 +38,8 @@ pub(super) struct MadeUp {
     lacks: Vec<&'static str>,
     /// The application whose preparation fails.
     unprepared: Option<&'static str>,
+    /// What stands in the way of limits.
+    preflight: Vec<Finding>,
     /// When signals come, after a command has begun, and whether they are Ctrl-C.
     signals: Vec<(Duration, bool)>,
     /// What was launched and stopped, of all commands.
@@ -83,6 +85,7 @@ impl MadeUp {
             folder: tempfile::tempdir().unwrap(),
             lacks: Vec::new(),
             unprepared: None,
+            preflight: Vec::new(),
             signals: Vec::new(),
             log: Arc::default(),
             purposes: Mutex::default(),
@@ -102,6 +105,11 @@ impl MadeUp {
     /// Without what is required by these keys, and with an application that cannot be prepared.
     pub(super) fn lacking(self, keys: &[&'static str], unprepared: Option<&'static str>) -> Self {
         Self { lacks: keys.to_vec(), unprepared, ..self }
+    }
+
+    /// Where this is found before anything is launched.
+    pub(super) fn finding(self, preflight: Vec<Finding>) -> Self {
+        Self { preflight, ..self }
     }
 
     /// Sends signals to the commands to come, each so long after its beginning: Ctrl-C, or one that ends it at once.
@@ -228,7 +236,7 @@ impl Host for MadeUp {
         Box::pin(async move {
             let script = Arc::clone(&self.script);
             let platform = FakePlatform::new(move |launch| script(launch)).logging_to(Arc::clone(&self.log));
-            let platform = platform.lacking(&self.lacks).unprepared(self.unprepared);
+            let platform = platform.lacking(&self.lacks).unprepared(self.unprepared).finding(self.preflight.clone());
             Ok(Box::new(platform) as Box<dyn Platform>)
         })
     }
