@@ -1,8 +1,8 @@
 //! N copies of a runtime's deployment behind a balancer, with the services before them.
 
 use stampede_core::{
-    App, ComposeContext, Composed, Composer, Deployment, Install, Part, PlanError, Program, Programs, Requirement,
-    ServiceKind, Topology, UnitId,
+    App, Candidate, ComposeContext, Composed, Composer, Deployment, Install, Part, PlanError, Program, Programs,
+    RenderContext, Requirement, ServiceKind, Topology, UnitId,
 };
 
 use crate::replica::Replica;
@@ -12,6 +12,27 @@ use crate::{balancer, front};
 /// Builds topologies of the balancers and services that there are.
 #[derive(Clone, Copy, Debug)]
 pub struct Topologies;
+
+impl Topologies {
+    /// The deployment of a candidate with what stands around it; `programs` are those that its runtime needs.
+    ///
+    /// # Errors
+    ///
+    /// When something that is needed is not among the programs, or it cannot be rendered.
+    pub fn deployment(
+        &self,
+        candidate: &Candidate,
+        programs: &Programs,
+        context: &ComposeContext<'_>,
+    ) -> Result<Deployment, PlanError> {
+        let ComposeContext { topology, limits, load, .. } = context;
+        let Candidate { runtime, app, tuning, .. } = candidate;
+        let app = &self.connect(app, topology);
+        let own = topology.replica_limits(limits);
+        let one = runtime.deployment(&RenderContext { app, limits: &own, load, tuning, programs })?;
+        Ok(self.compose(one, context)?.deployment)
+    }
+}
 
 /// What one line says of a service.
 pub fn service_title(kind: ServiceKind) -> &'static str {

@@ -4,9 +4,7 @@ pub(crate) mod args;
 
 use std::collections::BTreeMap;
 
-use stampede_core::{
-    Bytes, Candidate, ComposeContext, Composer, Deployment, PlanError, Programs, RenderContext, Requirement,
-};
+use stampede_core::{Bytes, Candidate, ComposeContext, Composer as _, Requirement};
 use stampede_plan::{MachineSize, RuntimePlan};
 use stampede_platforms::DetectedNeeds;
 use stampede_report::runtime::{RuntimeView, files, settings};
@@ -48,17 +46,7 @@ pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
     let init = BTreeMap::new();
     let context =
         ComposeContext { topology, limits, load, programs: &beside, certificate: certificate.as_ref(), init: &init };
-    let deployment = rendered(candidate, &programs, &context).map_err(Failure::missing)?;
+    let deployment = Topologies.deployment(candidate, &programs, &context).map_err(Failure::missing)?;
     screen::print(&files(&deployment))?;
     Ok(Exit::Done)
-}
-
-/// The runtime with what stands around it.
-fn rendered(candidate: &Candidate, programs: &Programs, context: &ComposeContext<'_>) -> Result<Deployment, PlanError> {
-    let ComposeContext { topology, limits, load, .. } = context;
-    let Candidate { runtime, app, tuning, .. } = candidate;
-    let app = &Topologies.connect(app, topology);
-    let own = topology.replica_limits(limits);
-    let one = runtime.deployment(&RenderContext { app, limits: &own, load, tuning, programs })?;
-    Ok(Topologies.compose(one, context)?.deployment)
 }
