@@ -50,13 +50,11 @@ part 'lint and build' scripts/tests.sh build
 part tidy cargo run --quiet --locked --bin xtask -- tidy
 part site cargo run --quiet --locked --bin xtask -- site target/debug/stampede
 scripts/nextest.sh wait || true
-beside php scripts/php.sh test
+# One after the other: tests that measure are not among those, and what waits for servers then has the processors.
+beside 'php and web' sh -c 'scripts/php.sh test && scripts/web.sh test'
 part 'tests that others may run beside' scripts/tests.sh beside
-joined php
-# It computes while those wait.
-beside web scripts/web.sh test
+joined 'php and web'
 part 'tests that wait for servers and containers' scripts/tests.sh studies
-joined web
 part 'tests that measure' scripts/tests.sh alone
 
 scripts/slowest.sh

@@ -21,7 +21,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const HELD_UP: [&str; 2] = ["this program was held up", "the generator began requests late"];
 
 /// Most runs of one command line for want of one that was not held up.
-pub(crate) const MOST_RUNS: usize = 4;
+pub(crate) const MOST_RUNS: usize = 8;
 
 /// Where Stampede's lock on measuring is (see `stampede_platforms::lock`).
 const LOCKS: &str = "/run/lock";
