@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{AddressId, Audit, AuditRecord, AuditTold, Program, Request, Topology};
-use stampede_seam::Running;
-use stampede_seam::{LoadResult, Measures};
+use stampede_seam::{ASK_TIME, LoadResult, Measures, Running};
 
 use crate::ready::{Front, send};
 
@@ -89,7 +88,8 @@ pub(crate) async fn read(
         }
         if let (Some(program), Some(query)) = (query, &audit.query) {
             let by = query.service.id();
-            let said = running.ask(program).await.map_err(|problem| format!("{by} cannot be asked: {problem}"))?;
+            let said =
+                running.ask(program, ASK_TIME).await.map_err(|problem| format!("{by} cannot be asked: {problem}"))?;
             let number = said.trim().parse();
             let number =
                 number.map_err(|_| format!("{by} answers {:?} to {}, which is no number", said.trim(), query.sql))?;

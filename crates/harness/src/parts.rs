@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use stampede_core::{EnforcedLimits, Part, PartRecord, ReadBack, Terms, same_setting};
-use stampede_seam::Running;
+use stampede_seam::{ASK_TIME, Running};
 
 /// Reads back what each part is held to.
 ///
@@ -47,7 +47,7 @@ pub(crate) async fn read_settings(
 ) -> Result<(), String> {
     for (part, record) in terms.parts.iter().zip(records) {
         let Some(ReadBack { program, asked }) = &part.read_back else { continue };
-        let told = running.ask(program).await;
+        let told = running.ask(program, ASK_TIME).await;
         let told = told.map_err(|error| format!("cannot read the settings of {} back: {error}", part.name))?;
         record.settings = compare(asked, &told).map_err(|problem| format!("{}: {problem}", part.name))?;
     }

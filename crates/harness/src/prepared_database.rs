@@ -4,12 +4,16 @@
 //! with.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use stampede_core::{
     Address, AddressId, AddressKind, App, ComposeContext, Composed, Composer, Deployment, InitScript, Programs,
     Service, ServiceKind, Terms, Topology, with_causes,
 };
 use stampede_seam::{Platform, PreparedApp, Running};
+
+/// How long a dump may take: as long as a command that prepares the application.
+const DUMP_TIME: Duration = Duration::from_secs(600);
 
 /// The name of what was written, in messages of the service's client.
 const NAME: &str = "prepared.sql";
@@ -98,7 +102,7 @@ impl Databases<'_> {
         for service in &self.context.topology.services {
             let dump = self.composer.dump(service.kind, self.programs).map_err(|error| with_causes(&error))?;
             let Some(dump) = dump else { continue };
-            let said = running.ask(&dump).await;
+            let said = running.ask(&dump, DUMP_TIME).await;
             let said = said.map_err(|problem| format!("{} cannot be dumped: {problem}", service.kind.id()))?;
             dumps.push((service.kind, without_tokens(&said)));
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use stampede_core::{Answer, Case, NewSession, Program, SESSION_FOLDERS, ServedAnswer, Workload};
-use stampede_seam::{LoadExchange, Pause, Running, Scenario, Visit, visitors};
+use stampede_seam::{ASK_TIME, LoadExchange, Pause, Running, Scenario, Visit, visitors};
 
 /// The values that each cookie had in the answers to each exchange, and how many answers there were.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ async fn mean_file(running: &dyn Running) -> Option<u64> {
     let look = "find \"$@\" -type f -printf '%b\\n' 2>/dev/null | awk '{n++; s+=$1} END {if (n) print int(s*512/n)}'";
     let args = ["-c", look, "sh"].into_iter().chain(SESSION_FOLDERS).map(str::to_owned).collect();
     let program = Program { path: "/bin/sh".to_owned(), args, env: BTreeMap::new() };
-    running.ask(&program).await.ok()?.trim().parse().ok()
+    running.ask(&program, ASK_TIME).await.ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

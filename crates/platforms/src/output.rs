@@ -11,11 +11,19 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use thiserror::Error;
 use tokio::process::Command;
 
-/// How a program ended and what it printed, standard output first.
+/// How a program ended and what it printed.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Output {
+    /// All of it, standard output first.
+    pub(crate) fn all(&self) -> Vec<u8> {
+        [self.stdout.as_slice(), &self.stderr].concat()
+    }
 }
 
 /// A version probe: no input, and messages in English.
@@ -28,7 +36,7 @@ pub(crate) async fn probe<S: AsRef<OsStr>>(
     command.args(args).env("LC_ALL", "C");
     let output = collect(command, LIMIT).await?;
     match output.status.signal() {
-        None => Ok(String::from_utf8_lossy(&output.bytes).into_owned()),
+        None => Ok(String::from_utf8_lossy(&output.all()).into_owned()),
         Some(signal) => Err(OutputError::Crashed(signal)),
     }
 }
@@ -48,10 +56,8 @@ pub(crate) async fn collect(mut command: Command, limit: Duration) -> Result<Out
         Ok(output) => {
             // It has been reaped: its number may belong to another one by now.
             std::mem::forget(guard);
-            let output = output?;
-            let mut bytes = output.stdout;
-            bytes.extend(output.stderr);
-            Ok(Output { status: output.status, bytes })
+            let std::process::Output { status, stdout, stderr } = output?;
+            Ok(Output { status, stdout, stderr })
         }
         Err(_) => Err(OutputError::TooLong(limit)),
     }

@@ -32,9 +32,6 @@ pub(crate) const PREPARATION_TIME: Duration = Duration::from_secs(120);
 /// How long a command that prepares an application may take: a `composer install` over a slow line.
 pub(crate) const COMMAND_TIME: Duration = Duration::from_secs(600);
 
-/// How long a program that is run beside a deployment may take.
-pub(crate) const ASK_TIME: Duration = Duration::from_secs(10);
-
 /// The search path of units that are given none.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

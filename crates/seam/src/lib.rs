@@ -38,7 +38,9 @@ pub use load_spec::{LoadExchange, LoadSpec, Shard, TlsClient, TlsIdentity, TlsSp
 pub use log_tail::LogTail;
 pub use merged_result::MergeError;
 pub use moment::Moment;
-pub use platform::{ExitReport, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError};
+pub use platform::{
+    ASK_TIME, ExitReport, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError,
+};
 pub use request_sample::{RequestSample, SampleEnd};
 pub use rough_latencies::RoughLatencies;
 pub use sampling::{InsideTargets, SampleTargets, SamplerHandle, SamplingError};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use stampede_core::{
     AddressId, App, Autoloader, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, MakersImage,
@@ -14,6 +15,9 @@ use thiserror::Error;
 use crate::log_tail::LogTail;
 use crate::moment::Moment;
 use crate::vantage::Vantage;
+
+/// How long a program that is asked something short may take beside a deployment.
+pub const ASK_TIME: Duration = Duration::from_secs(10);
 
 /// Where processes run.
 pub trait Platform: Send + Sync {
@@ -98,12 +102,12 @@ pub trait Running: Send + Sync {
     /// Units that were started again so far, oldest first.
     fn restarts(&self) -> Vec<UnitRestart>;
 
-    /// Runs a short program beside the deployment, outside its limits, and gives what it printed.
+    /// Runs a program beside the deployment, outside its limits, for so long at most, and gives what it printed on standard output.
     ///
     /// # Errors
     ///
-    /// What went wrong, when it did not end with status 0.
-    fn ask<'a>(&'a self, program: &'a Program) -> Fut<'a, Result<String, String>>;
+    /// What went wrong, when it did not end with status 0 in that time.
+    fn ask<'a>(&'a self, program: &'a Program, limit: Duration) -> Fut<'a, Result<String, String>>;
 
     /// The text of a file of the deployment, named with its places; nothing where it is not there (yet).
     ///

@@ -101,7 +101,7 @@ impl Running for FakeRunning {
         self.made.lifetime.restarts.clone()
     }
 
-    fn ask<'a>(&'a self, _program: &'a Program) -> Fut<'a, Result<String, String>> {
+    fn ask<'a>(&'a self, _program: &'a Program, _limit: Duration) -> Fut<'a, Result<String, String>> {
         let said = self.made.lifetime.said.clone();
         Box::pin(async move { said })
     }

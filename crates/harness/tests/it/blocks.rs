@@ -13,6 +13,16 @@ use crate::bench::{BODY, Bench, Heard, prepared, workload};
 
 #[tokio::test(start_paused = true)]
 async fn three_cases_and_five_blocks_take_virtual_minutes_and_no_time() {
+    // What runs beside it does not count but for what it shares of a processor: its caches, and both threads of a core.
+    let mut took = Duration::MAX;
+    for _ in 0..3 {
+        took = took.min(three_cases_and_five_blocks().await);
+    }
+    assert!(took < Duration::from_millis(100), "{took:?}");
+}
+
+/// Runs that study, and returns the time of the processor that it took.
+async fn three_cases_and_five_blocks() -> Duration {
     let began = cpu_time();
     let platform = FakePlatform::new(|_| FakeLifetime::serving(BODY, 1000.0));
     let bench = Bench::new(&["a", "b", "c"], Rounds::Fixed(5));
@@ -34,8 +44,7 @@ async fn three_cases_and_five_blocks_take_virtual_minutes_and_no_time() {
     assert_eq!(platform.up(), 0);
     let took = cpu_time() - began;
     eprintln!("{virtual_time:#} of study took {took:?}");
-    // Of the processor: what runs beside it does not count.
-    assert!(took < Duration::from_millis(100), "{took:?}");
+    took
 }
 
 /// What this thread, on which all of it runs, has used of its processor.

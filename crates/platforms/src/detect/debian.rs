@@ -59,7 +59,7 @@ async fn ask(args: &[&str]) -> Option<String> {
     let mut command = Command::new("dpkg-query");
     command.args(args).env("LC_ALL", "C");
     let output = collect(command, LIMIT).await.ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.bytes).into_owned())
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The name in the answer of [`dpkg-query -S`](https://manpages.debian.org/bookworm/dpkg/dpkg-query.1.en.html), such as

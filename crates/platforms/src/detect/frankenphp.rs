@@ -105,7 +105,7 @@ async fn run(path: &Path, args: &[&OsStr], scratch: &Path, env: &[(&str, &str)])
     let mut command = Command::new(path);
     command.args(args).env("TMPDIR", scratch).envs(env.iter().copied());
     let output = collect(command, LIMIT).await?;
-    Ok(String::from_utf8_lossy(&output.bytes).into_owned())
+    Ok(String::from_utf8_lossy(&output.all()).into_owned())
 }
 
 /// What it is, and what its PHP printed of itself.

@@ -148,11 +148,11 @@ struct Set {
 impl Set {
     /// The first problem with the set.
     async fn try_to_load(&self, loader: &Loader) -> Result<Option<Problem>, OutputError> {
-        let Output { status, bytes } = load(loader, &self.modules).await?;
-        if let Some(signal) = status.signal() {
+        let output = load(loader, &self.modules).await?;
+        if let Some(signal) = output.status.signal() {
             return self.crashed(loader, signal).await;
         }
-        Ok(String::from_utf8_lossy(&bytes).lines().find_map(problem))
+        Ok(String::from_utf8_lossy(&output.all()).lines().find_map(problem))
     }
 
     /// The extension with which the beginning of the set crashes.

@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 pub async fn revision(folder: &Path) -> Option<Revision> {
     // The second name stands for the folder in that commit.
     let named = ask(folder, &["rev-parse", "HEAD", "HEAD:./"]).await.filter(|output| output.status.success())?;
-    let commit = String::from_utf8_lossy(&named.bytes).lines().next()?.to_owned();
+    let commit = String::from_utf8_lossy(&named.stdout).lines().next()?.to_owned();
     let is_name = commit.len() >= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     let compared = ask(folder, &["diff", "--quiet", "--no-ext-diff", "--no-textconv", "HEAD", "--", "."]).await?;
     let is_dirty = match compared.status.code()? {

@@ -153,13 +153,10 @@ async fn config(engine: &Engine, file: &Path) -> Result<String, Lacking> {
         command.args(rest).arg("--file").arg(file.file_name().unwrap_or_default()).arg("config");
         command.current_dir(folder).env("DOCKER_HOST", format!("unix://{}", engine.socket.display()));
         let Ok(done) = collect(command, READ_TIME).await else { continue };
-        let said = String::from_utf8_lossy(&done.bytes).into_owned();
         if done.status.success() {
-            // Warnings on variables that are not set come before it.
-            let begins = ["name:", "services:", "networks:", "version:", "volumes:"];
-            let at = said.lines().position(|line| begins.iter().any(|begin| line.starts_with(begin))).unwrap_or(0);
-            return Ok(said.lines().skip(at).collect::<Vec<_>>().join("\n"));
+            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
         }
+        let said = String::from_utf8_lossy(&done.all()).into_owned();
         // Docker's program without the plugin says that it knows no such command.
         let is_unknown = ["is not a docker command", "unknown command", "unknown flag", "unknown shorthand"];
         if is_unknown.iter().any(|words| said.contains(words)) {

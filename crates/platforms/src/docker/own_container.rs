@@ -270,7 +270,7 @@ impl Running for OwnRunning {
     }
 
     /// Its image need not have any program beside its own.
-    fn ask<'a>(&'a self, program: &'a Program) -> Fut<'a, Result<String, String>> {
+    fn ask<'a>(&'a self, program: &'a Program, _limit: Duration) -> Fut<'a, Result<String, String>> {
         let path = program.path.clone();
         Box::pin(async move { Err(format!("run {path}: nothing is run beside an image that serves by itself")) })
     }

@@ -103,7 +103,7 @@ pub(crate) async fn build(engine: &Engine, of: &Build, tell: fn(&str)) -> Result
     if !built.status.success() {
         let problem = format!("whose build ended with {}", built.status);
         return Err(Lacking {
-            problem: with_log(&problem, &last_lines(plain(&built.bytes).as_bytes())),
+            problem: with_log(&problem, &last_lines(plain(&built.all()).as_bytes())),
             fix: format!("see what is wrong in it: docker build {}", folder.display()),
         });
     }

@@ -25,8 +25,8 @@ use crate::units::end::End;
 use crate::units::readiness::{NotReady, await_ready};
 use crate::units::restart::{Next, Restarter};
 use crate::units::{
-    ASK_TIME, CHECK_TIME, Command, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, read_file,
-    restarts, signal_number, statuses, tell,
+    CHECK_TIME, Command, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, read_file, restarts,
+    signal_number, statuses, tell,
 };
 
 /// A container whose folder is filled and in which nothing runs yet.
@@ -249,7 +249,7 @@ impl Running for DockerRunning {
     }
 
     /// In the container, and so within its limits.
-    fn ask<'a>(&'a self, program: &'a Program) -> Fut<'a, Result<String, String>> {
+    fn ask<'a>(&'a self, program: &'a Program, limit: Duration) -> Fut<'a, Result<String, String>> {
         Box::pin(async move {
             let resolve = |text: &String| self.places.resolve(text).map_err(|error| error.to_string());
             let mut words = ["env", "-i"].map(str::to_owned).to_vec();
@@ -261,7 +261,7 @@ impl Running for DockerRunning {
             for argument in &program.args {
                 words.push(resolve(argument)?);
             }
-            self.sandbox.inside.ask(words, ASK_TIME).await.map_err(|error| with_causes(&error))?
+            self.sandbox.inside.ask(words, limit).await.map_err(|error| with_causes(&error))?
         })
     }
 

@@ -71,13 +71,13 @@ async fn run(step: &BuildStep, app: &Path, files: &Path, output: &Path) -> Resul
     let built = collect(command, LIMIT).await.map_err(|error| format!("{}: {}", program.path, with_causes(&error)))?;
     if !built.status.success() {
         let problem = format!("{} ended with {}", program.path, built.status);
-        return Err(with_log(&problem, &last_lines(&built.bytes)));
+        return Err(with_log(&problem, &last_lines(&built.all())));
     }
     if output.is_file() {
         Ok(())
     } else {
         let problem = format!("{} did not write its output", program.path);
-        Err(with_log(&problem, &last_lines(&built.bytes)))
+        Err(with_log(&problem, &last_lines(&built.all())))
     }
 }
 

@@ -59,7 +59,7 @@ impl Maker for Here {
             if made.status.success() {
                 return Ok(());
             }
-            Err(with_log(&format!("{} ended with {}", program.path, made.status), &last_lines(&made.bytes)))
+            Err(with_log(&format!("{} ended with {}", program.path, made.status), &last_lines(&made.all())))
         })
     }
 }

@@ -26,7 +26,7 @@ use crate::runs::process_owner::ProcessOwner;
 use crate::runs::run::END_TIME;
 use crate::units::readiness::{NotReady, await_ready};
 use crate::units::{
-    ASK_TIME, CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, read_file, restarts,
+    CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, read_file, restarts,
     signal_number, statuses, tell,
 };
 
@@ -219,7 +219,7 @@ impl Running for LocalRunning {
         restarts(&self.warden.restarts, self.started)
     }
 
-    fn ask<'a>(&'a self, program: &'a Program) -> Fut<'a, Result<String, String>> {
+    fn ask<'a>(&'a self, program: &'a Program, limit: Duration) -> Fut<'a, Result<String, String>> {
         Box::pin(async move {
             let resolve = |text: &String| self.places.resolve(text).map_err(|error| error.to_string());
             let mut command = tokio::process::Command::new(resolve(&program.path)?);
@@ -230,9 +230,14 @@ impl Running for LocalRunning {
             for (name, value) in &program.env {
                 command.env(name, resolve(value)?);
             }
-            let said = collect(command, ASK_TIME).await.map_err(|error| with_causes(&error))?;
-            let text = String::from_utf8_lossy(&said.bytes).into_owned();
-            if said.status.success() { Ok(text) } else { Err(format!("{}: {}", said.status, text.trim())) }
+            let said = collect(command, limit).await.map_err(|error| with_causes(&error))?;
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            if said.status.success() {
+                // Warnings are no part of an answer.
+                Ok(text(&said.stdout))
+            } else {
+                Err(format!("{}: {}", said.status, text(&said.all()).trim()))
+            }
         })
     }
 

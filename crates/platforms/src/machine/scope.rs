@@ -131,7 +131,8 @@ fn try_out(command: Command) -> Result<(), ScopeError> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.bytes);
+    let said = output.all();
+    let said = String::from_utf8_lossy(&said);
     let said = said.lines().next().map_or_else(|| output.status.to_string(), str::to_owned);
     Err(ScopeError::Refused(said))
 }

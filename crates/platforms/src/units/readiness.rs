@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stampede_core::{Endpoint, Program, Ready, UnitExit};
-use stampede_seam::Running;
+use stampede_seam::{ASK_TIME, Running};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -55,7 +55,7 @@ impl Sign<'_> {
     async fn shown(&self, running: &dyn Running) -> Result<(), String> {
         const CONNECT_TIME: Duration = Duration::from_secs(1);
         match self {
-            Self::Program(program) => running.ask(program).await.map(drop),
+            Self::Program(program) => running.ask(program, ASK_TIME).await.map(drop),
             Self::Port(endpoint) => match timeout(CONNECT_TIME, connect(endpoint)).await {
                 Ok(connected) => connected.map_err(|error| error.to_string()),
                 Err(_) => Err("connecting takes too long".to_owned()),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use stampede_core::{
     AddressId, BuildStep, Bytes, Cpus, Limit, Limits, Makes, MeterSource, Part, Ready, Restart, RunFile, Terms, UnitId,
 };
-use stampede_seam::Platform;
+use stampede_seam::{ASK_TIME, Platform};
 
 use crate::Test;
 use crate::bench::{Bench, LIMITS, block_on, has_cgroups, kill, php_server, processes, program, shell, wait_until};
@@ -192,9 +192,13 @@ fn ready_by_program() {
     block_on(async {
         let running = bench.platform().launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         assert!(running.vantage().now().since(running.started()) >= Duration::from_millis(300));
-        let said = running.ask(&program("/bin/cat", &["@{run}/data/up"])).await;
+        let said = running.ask(&program("/bin/cat", &["@{run}/data/up"]), ASK_TIME).await;
         assert_eq!(said.as_deref(), Ok("yes\n"));
-        let refused = running.ask(&program("/bin/cat", &["@{run}/nothing"])).await.unwrap_err();
+        let warns = program("/bin/sh", &["-c", "echo rows; echo 'warning: none' >&2"]);
+        assert_eq!(running.ask(&warns, ASK_TIME).await.as_deref(), Ok("rows\n"));
+        let long = running.ask(&program("/bin/sleep", &["60"]), Duration::from_millis(50)).await;
+        assert!(long.unwrap_err().starts_with("it took longer"));
+        let refused = running.ask(&program("/bin/cat", &["@{run}/nothing"]), ASK_TIME).await.unwrap_err();
         assert!(refused.starts_with("exit status: 1: "), "{refused}");
         running.stop().await.unwrap();
         never.program = program("/bin/sh", &["-c", "echo no license; exit 5"]);
