@@ -312,8 +312,10 @@ fn shares(folded: &str, samples: u64, waited: &[BTreeMap<String, f64>]) -> Vec<S
     let is_called = |names: &[&str]| ran(names) && names.contains(&CALLER);
     let all = folded.sum(is_called);
     let loops = LOOPS.iter().map(|(name, truth)| {
+        // From PHP 8.4 on a closure's name goes on: {closure:Truth\Work::all():31}.
+        let begin = name.trim_end_matches('}');
         let part =
-            folded.sum(|names| is_called(names) && names.iter().rev().nth(1).is_some_and(|leaf| leaf.contains(name)));
+            folded.sum(|names| is_called(names) && names.iter().rev().nth(1).is_some_and(|leaf| leaf.contains(begin)));
         share(name, *truth, part, all)
     });
     let is_wait = |names: &[&str], name: &str| {
