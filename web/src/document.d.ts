@@ -206,6 +206,14 @@ export interface Inside {
   beside_php_share: WireEstimate | null;
   flame: Flame;
   functions: WireFunction[];
+  /**
+   * What PHP's threads ran of the engine, its libraries and the kernel; empty where the kernel does not show it.
+   */
+  native: WireNative[];
+  /**
+   * Whether the kernel's own code was not seen: shares of `native` are of the time outside it.
+   */
+  native_without_kernel: boolean;
   parts: WirePartTime[];
   /**
    * The share of answers a second that sampling cost.
@@ -249,6 +257,17 @@ export interface WireFunction {
   function: string;
   self_share: WireEstimate;
   total_share: WireEstimate;
+}
+export interface WireNative {
+  /**
+   * Its functions that were seen most often.
+   */
+  most: string[];
+  share: WireEstimate;
+  /**
+   * A part of the engine, or the file of a library.
+   */
+  what: string;
 }
 export interface WirePartTime {
   part: string;

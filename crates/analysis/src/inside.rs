@@ -4,6 +4,7 @@
 //! and their intervals follow from how trials differ. Processes that were sampled once have intervals by the number of their samples.
 
 mod flame;
+mod native;
 mod time_part;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,8 @@ use stampede_core::{Estimate, InsideFunction, InsideRecord, InsideStack, InsideS
 use stampede_stats::{Confidence, mean, mean_interval, median};
 
 pub use self::flame::{FlameNode, FlameTree};
+pub use self::native::NativeTime;
+pub(crate) use self::native::{GARBAGE_COLLECTION, part_share};
 pub use self::time_part::TimePart;
 pub(crate) use self::time_part::is_applications;
 use crate::metric::ratio;
@@ -46,6 +49,10 @@ pub struct InsideProfile {
     pub waits: Vec<WaitTime>,
     /// Paths of requests by their share of the time that PHP ran, the largest first.
     pub requests: Vec<(String, Estimate)>,
+    /// Where in machine code PHP's threads ran, the largest first; nothing where the kernel does not show it.
+    pub native: Vec<NativeTime>,
+    /// Whether the kernel's own code could not be seen: shares of `native` are of the time outside it.
+    pub native_without_kernel: bool,
     /// Time of a request in which its thread could run and did not, in microseconds.
     pub ready_us: Estimate,
     /// CPU time of the deployment that was not PHP's threads', as a share of all of it: its web server, and threads of their own.
@@ -195,6 +202,8 @@ impl InsideProfile {
             functions: functions(trials),
             waits: waits(trials),
             requests: requests(trials),
+            native: native::native(trials),
+            native_without_kernel: records.iter().any(|record| record.native.without_kernel),
             ready_us: estimate(trials.iter().map(|trial| each_us(trial, ready(trial)))),
             beside_php: None,
             price: None,
@@ -222,6 +231,8 @@ impl InsideProfile {
         }
         self.waits.iter_mut().for_each(|wait| bound(&mut wait.us, waiting));
         self.requests.iter_mut().for_each(|(_, of)| bound(of, share));
+        let sampled = (1.0, trial.record.native.samples());
+        self.native.iter_mut().for_each(|row| bound(&mut row.share, sampled));
         bound(&mut self.ready_us, ready);
     }
 }

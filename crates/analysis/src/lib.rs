@@ -35,7 +35,9 @@ pub use capacity::{
     capacity, capacity_step, least_capacity_time,
 };
 pub use case_summary::CaseSummary;
-pub use inside::{FlameNode, FlameTree, FunctionTime, InsideProfile, InsideSubject, PartTime, TimePart, WaitTime};
+pub use inside::{
+    FlameNode, FlameTree, FunctionTime, InsideProfile, InsideSubject, NativeTime, PartTime, TimePart, WaitTime,
+};
 pub use metric::{Better, METRICS, Metric, MetricUnit, PER_VCPU_SECOND, metric, percentile, primary};
 pub use nested::TurnScatter;
 pub use open_part::{OpenPartAnalysis, OpenRates, open_load};

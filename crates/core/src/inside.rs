@@ -1,11 +1,15 @@
 //! What was seen of PHP's stacks in a window, from outside.
 
+mod native;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::{AddAssign, Range};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+pub use self::native::{InsideCode, InsideNative};
 
 /// Stacks of PHP's threads that were sampled in a window, and the time that they stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +26,9 @@ pub struct InsideRecord {
     pub sampled: Vec<Range<Duration>>,
     /// Why some of it could not be looked into, a sentence each.
     pub problems: Vec<String>,
+    /// Where in machine code the threads ran; records of before 0.2 have none.
+    #[serde(default)]
+    pub native: InsideNative,
 }
 
 /// How the threads of PHP spent a time.
@@ -133,7 +140,7 @@ impl InsideRecord {
 
     /// Continues with what was seen in a window that began when this one had lasted `after`.
     pub fn go_on(&mut self, later: &Self, after: Duration) {
-        let Self { functions, stacks, spent, effort, sampled, problems } = later;
+        let Self { functions, stacks, spent, effort, sampled, problems, native } = later;
         let mut places: HashMap<InsideFunction, u32> =
             (0..).zip(&self.functions).map(|(at, it)| (it.clone(), at)).collect();
         let moved: Vec<u32> = functions
@@ -151,6 +158,7 @@ impl InsideRecord {
         }));
         self.spent += *spent;
         self.effort += *effort;
+        self.native.go_on(native);
         self.sampled.extend(sampled.iter().map(|part| part.start + after..part.end + after));
         for problem in problems {
             if !self.problems.contains(problem) {

@@ -100,7 +100,8 @@ pub use image::{
     ComposeFile, Container, FastCgiFront, ImageApp, ImageSign, ImageSource, KnownImage, Volume, WebServer,
 };
 pub use inside::{
-    InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideTimes, InsideWait,
+    InsideCode, InsideEffort, InsideFunction, InsideNative, InsideRecord, InsideStack, InsideState, InsideTarget,
+    InsideTimes, InsideWait,
 };
 pub use latencies::{DecodeLatenciesError, Latencies};
 pub use limits::{Bytes, Cpus, EnforcedLimits, Limit, Limits, ParseQuantityError};

@@ -1,5 +1,7 @@
 //! `/proc/PID/maps`: which file is mapped where.
 
+use std::ops::Range;
+
 /// A mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
@@ -23,6 +25,14 @@ pub(crate) type FileId = (String, u64);
 /// The mappings of files; what is malformed is passed over.
 pub(crate) fn parse(text: &str) -> Vec<Mapping> {
     text.lines().filter_map(line).collect()
+}
+
+/// Where the kernel's own code for the process is.
+pub(crate) fn vdso(text: &str) -> Option<Range<u64>> {
+    let line = text.lines().find(|line| line.ends_with("[vdso]"))?;
+    let (start, end) = line.split_once(' ')?.0.split_once('-')?;
+    let hex = |text| u64::from_str_radix(text, 16).ok();
+    Some(hex(start)?..hex(end)?)
 }
 
 /// `start-end perms offset dev inode path` (proc_pid_maps(5))
@@ -61,6 +71,11 @@ mod tests {
 7f200-7f300 r-xp 00002000 fe:00 99  /opt/my app/libphp.so (deleted)
 nonsense
 ";
+        assert_eq!(vdso(text), None);
+        assert_eq!(
+            vdso("1000-2000 r--p 00000000 00:00 0  [vvar]\n2000-3000 r-xp 00000000 00:00 0 [vdso]\n"),
+            Some(0x2000..0x3000)
+        );
         let found = parse(text);
         let brief: Vec<_> = found.iter().map(|m| (m.start, m.offset, m.is_code, m.file.1, m.path.as_str())).collect();
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stampede_core::{InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTimes};
+use stampede_core::{InsideEffort, InsideFunction, InsideNative, InsideRecord, InsideStack, InsideState, InsideTimes};
 
 use crate::function::PhpFunction;
 use crate::profile::StackProfile;
@@ -48,6 +48,7 @@ pub fn recorded(profile: &StackProfile, sampler: Option<&StackSampler>, own: &[S
         spent: InsideTimes { running, ready, waiting, waits: sampler.map_or(0, StackSampler::waits) },
         effort: InsideEffort { taken, torn, moved, skipped, ..InsideEffort::default() },
         sampled: Vec::new(),
+        native: InsideNative::default(),
         problems: sampler.into_iter().flat_map(StackSampler::problems).map(|error| error.problem.to_string()).collect(),
     };
     record.problems.sort();

@@ -336,6 +336,11 @@ impl StackSampler {
         described.collect()
     }
 
+    /// The threads that are sampled now, each with its process before it.
+    pub fn threads(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.processes.iter().flat_map(|(pid, watched)| watched.threads.keys().map(|tid| (*pid, *tid)))
+    }
+
     /// Processes with PHP that cannot be read, and why.
     pub fn problems(&self) -> &[AttachError] {
         &self.problems

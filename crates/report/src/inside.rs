@@ -4,7 +4,9 @@ mod processes;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stampede_analysis::{CaseSummary, FlameTree, FunctionTime, InsideProfile, InsideSubject, PartTime, WaitTime};
+use stampede_analysis::{
+    CaseSummary, FlameTree, FunctionTime, InsideProfile, InsideSubject, NativeTime, PartTime, WaitTime,
+};
 use stampede_core::Estimate;
 
 use crate::StudyView;
@@ -65,6 +67,13 @@ fn tables(inside: &InsideProfile) -> Vec<Block> {
         let shares = inside.requests.iter().map(|(_, share)| percent(share)).collect();
         let columns = vec![Column::names("path", names), Column::figures("% of PHP's CPU", shares)];
         blocks.extend([Block::Caption("Requests".to_owned()), Block::Table(Table { columns })]);
+    }
+    if !inside.native.is_empty() {
+        let of = if inside.native_without_kernel { " outside the kernel" } else { "" };
+        blocks.extend([
+            Block::Caption(format!("PHP's engine, libraries and the kernel, by their share of the CPU{of}")),
+            Block::Table(native(&inside.native)),
+        ]);
     }
     blocks
 }
@@ -167,6 +176,21 @@ fn waits(waits: &[WaitTime], times: Times) -> Table {
     }
 }
 
+/// A part of the engine or a library, with its functions.
+fn where_it_is(row: &NativeTime) -> String {
+    if row.most.is_empty() { row.what.clone() } else { format!("{}: {}", row.what, row.most.join(", ")) }
+}
+
+fn native(rows: &[NativeTime]) -> Table {
+    let of = |cell: fn(&NativeTime) -> String| rows.iter().map(cell).collect();
+    Table {
+        columns: vec![
+            Column::figures("% of PHP's CPU", of(|row| percent(&row.share))),
+            Column::prose("where", of(where_it_is)),
+        ],
+    }
+}
+
 /// Where PHP's time went in the trials of a case that were sampled. Shares are of the time that PHP's threads ran; intervals are
 /// over trials.
 #[derive(Serialize, JsonSchema)]
@@ -185,6 +209,10 @@ pub(crate) struct WireInside {
     functions: Vec<WireFunction>,
     waits: Vec<WireWait>,
     requests: Vec<WirePath>,
+    /// What PHP's threads ran of the engine, its libraries and the kernel; empty where the kernel does not show it.
+    native: Vec<WireNative>,
+    /// Whether the kernel's own code was not seen: shares of `native` are of the time outside it.
+    native_without_kernel: bool,
     flame: WireFlame,
     problems: Vec<String>,
 }
@@ -216,6 +244,15 @@ struct WirePath {
     share: WireEstimate,
 }
 
+#[derive(Serialize, JsonSchema)]
+struct WireNative {
+    /// A part of the engine, or the file of a library.
+    what: String,
+    share: WireEstimate,
+    /// Its functions that were seen most often.
+    most: Vec<String>,
+}
+
 /// All stacks as a tree, by columns: a node each, parents before what they call; the first is the root. Times are microseconds of a
 /// request with all that is called.
 #[derive(Serialize, JsonSchema)]
@@ -238,6 +275,8 @@ impl WireInside {
             functions,
             waits,
             requests,
+            native,
+            native_without_kernel,
             ready_us,
             beside_php,
             price,
@@ -282,6 +321,15 @@ impl WireInside {
                 .iter()
                 .map(|(path, share)| WirePath { path: path.clone(), share: WireEstimate::of(share) })
                 .collect(),
+            native: native
+                .iter()
+                .map(|NativeTime { what, share, most }| WireNative {
+                    what: what.clone(),
+                    share: WireEstimate::of(share),
+                    most: most.clone(),
+                })
+                .collect(),
+            native_without_kernel: *native_without_kernel,
             flame: WireFlame::of(flame),
             problems: problems.iter().map(|problem| without_runs(problem).into_owned()).collect(),
         }

@@ -35,12 +35,13 @@ pub(crate) fn run(args: &InsideArgs) -> Outcome {
     for problem in sampler.problems() {
         screen::warning(&format!("{problem}; left out"));
     }
-    let ProcessSamples { profile, processes, lasted, cpu } = sampled;
+    let ProcessSamples { profile, native, processes, lasted, cpu } = sampled;
     if profile.is_empty() {
         return Err(Failure::missing("no sample could be taken"));
     }
     let mut record = recorded(&profile, Some(&sampler), &[]);
     record.effort = InsideEffort { cpu, ..record.effort };
+    record.native = native;
     record.sampled = vec![Duration::ZERO..lasted];
     save(args, &record, "processes")?;
     if !folded.as_deref().is_some_and(destination::is_stdout) {

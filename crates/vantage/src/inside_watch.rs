@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::{InsideEffort, InsideRecord, Limit, MeterSource};
-use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler, recorded};
+use stampede_inside::{JitteredInstants, NativeSampler, SampleCounts, StackProfile, StackSampler, recorded};
 use stampede_priority::{Precedence, ThreadRole};
 use stampede_seam::{InsideTargets, SampleTargets};
 
@@ -100,6 +100,7 @@ impl Watched {
         let Self { groups, own, inside: InsideTargets { per_second, rests }, budget, window } = self;
         // Programs are read before the window opens, and their files stay open through it.
         let mut sampler = StackSampler::of_groups(groups);
+        let mut native = NativeSampler::new(per_second);
         let length = window.end.saturating_duration_since(window.start);
         let mut profile = StackProfile::default();
         let is_over = |until: Instant| {
@@ -109,19 +110,23 @@ impl Watched {
         let mut is_cut = is_over(window.start);
         let ran_before = thread_time();
         sampler.renew(Duration::ZERO);
+        native.follow(sampler.threads());
         sampler.take_turns(affordable(budget, per_second, 0, Duration::ZERO));
         for instant in JitteredInstants::new(SEED, per_second).take_while(|instant| *instant < length) {
             if rests && !InsideTargets::is_sampled(instant.as_secs()) {
+                native.set(false);
                 continue;
             }
             if is_cut || is_over(window.start + instant) {
                 is_cut = true;
                 break;
             }
+            native.set(true);
             let now = window.start.elapsed();
             if sampler.is_due(now) {
                 sampler.count(now);
                 sampler.renew(now);
+                native.follow(sampler.threads());
                 let SampleCounts { taken, torn, moved, .. } = sampler.counts();
                 let cpu = thread_time().saturating_sub(ran_before);
                 sampler.take_turns(affordable(budget, per_second, taken + torn + moved, cpu));
@@ -130,6 +135,7 @@ impl Watched {
         }
         // The last seconds may have no samples, but their time counts.
         let _ = !is_cut && is_over(window.end);
+        native.set(false);
         let ended = window.start.elapsed().min(length);
         sampler.count(window.start.elapsed());
         let cpu = thread_time().saturating_sub(ran_before);
@@ -137,6 +143,7 @@ impl Watched {
         let mut record = recorded(&profile, Some(&sampler), &own);
         record.effort = InsideEffort { cpu, ..record.effort };
         record.sampled = parts(ended, rests);
+        record.native = native.finish();
         if record.effort.taken == 0 && record.problems.is_empty() {
             record.problems.push("no PHP runs in it".to_owned());
         }

@@ -4,7 +4,8 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use stampede_inside::{JitteredInstants, SampledProcess, StackProfile, StackSampler};
+use stampede_core::InsideNative;
+use stampede_inside::{JitteredInstants, NativeSampler, SampledProcess, StackProfile, StackSampler};
 
 /// Timers of the asynchronous runtime end at whole milliseconds
 /// (<https://docs.rs/tokio/latest/tokio/time/fn.sleep.html>), and so does the scheduler's tick, with which what runs begins: instants
@@ -18,6 +19,8 @@ const SEED: u64 = 1;
 pub struct ProcessSamples {
     /// Their stacks.
     pub profile: StackProfile,
+    /// Where in machine code they ran.
+    pub native: InsideNative,
     /// The processes that were seen last.
     pub processes: Vec<SampledProcess>,
     /// How long it took.
@@ -36,7 +39,10 @@ pub async fn sample_processes(
     let mut ended = pin!(ended);
     let mut profile = StackProfile::default();
     let mut processes = sampler.processes();
+    let mut native = NativeSampler::new(rate);
+    native.follow(sampler.threads());
     let (from, ran_before) = (Instant::now(), ran());
+    native.set(true);
     for instant in JitteredInstants::new(SEED, rate).take_while(|instant| *instant < duration) {
         tokio::select! {
             () = tokio::time::sleep_until((from + instant).checked_sub(COARSE).unwrap_or(from).into()) => {}
@@ -50,12 +56,15 @@ pub async fn sample_processes(
                 break;
             }
             processes = sampler.processes();
+            native.follow(sampler.threads());
         }
         sampler.sample(now).iter().for_each(|sample| profile.add(sample));
     }
+    native.set(false);
     let lasted = from.elapsed();
     profile.weigh(sampler.time_spent());
-    ProcessSamples { profile, processes, lasted, cpu: ran() - ran_before }
+    let cpu = ran() - ran_before;
+    ProcessSamples { profile, native: native.finish(), processes, lasted, cpu }
 }
 
 /// Time that this program ran.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stampede_core::{Finding, InsideFunction, InsideStack, InsideState, InsideTarget, Severity};
 
 use super::{finding, percent};
-use crate::inside::{TimePart, Weighed, is_applications, is_internal};
+use crate::inside::{GARBAGE_COLLECTION, TimePart, Weighed, is_applications, is_internal, part_share};
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -277,19 +277,28 @@ pub(super) fn matches_patterns(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
-/// The application collects garbage itself.
+/// PHP looks for garbage often, by itself or since the application tells it to.
 pub(super) fn collects_garbage(record: &Record<'_>) -> Option<Finding> {
     let inside = Inside::of(record)?;
-    let share = inside.ran_share(|trial, stack| {
+    let by_itself = part_share(&inside.trials, GARBAGE_COLLECTION);
+    let called = inside.ran_share(|trial, stack| {
         trial.record.frames(stack).next_back().is_some_and(|leaf| is_internal(leaf, &["gc_collect_cycles"]))
     });
+    let (share, what, advice) = if called >= COLLECTED {
+        let advice = "Call it once in many requests, not in each, or find the code that creates the cycles.";
+        (called, "in gc_collect_cycles()", advice)
+    } else {
+        let advice = "Find the code that keeps many objects that refer to each other, and release them; a job that ends soon may turn \
+                      it off with gc_disable().";
+        (by_itself, "collecting garbage: looking for objects that refer to each other", advice)
+    };
     (share >= COLLECTED).then(|| {
         finding(
             "garbage-collection",
             Severity::Warning,
-            format!("PHP spends {} of its time in gc_collect_cycles().", percent(share)),
+            format!("PHP spends {} of its time {what}.", percent(share)),
             [("running_share", share)],
-            "Call it once in many requests, not in each, or find the code that creates the cycles.",
+            advice,
         )
     })
 }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::InsideRecord;
-use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler, recorded};
+use stampede_inside::{JitteredInstants, NativeSampler, SampleCounts, StackProfile, StackSampler, recorded};
 
 /// As profilers take them, so that nothing that is done a hundred times a second is in step.
-const PER_SECOND: u32 = 199;
+pub(crate) const PER_SECOND: u32 = 199;
 
 pub(crate) struct Driven {
     pub(crate) record: InsideRecord,
@@ -35,6 +35,9 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     // Without the right to it instants are late on a busy machine.
     let _ = stampede_priority::go_first();
     let mut profile = StackProfile::default();
+    let mut native = NativeSampler::new(PER_SECOND);
+    native.follow(sampler.threads());
+    native.set(true);
     let (from, ran_before) = (Instant::now(), ran());
     for instant in JitteredInstants::new(1, PER_SECOND) {
         // The instants are the test.
@@ -45,6 +48,7 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
         let now = from.elapsed();
         if sampler.is_due(now) {
             sampler.renew(now);
+            native.follow(sampler.threads());
         }
         for sample in sampler.sample(from.elapsed()) {
             profile.add(&sample);
@@ -54,7 +58,8 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     profile.weigh(sampler.time_spent());
     let cost = (ran() - ran_before).div_duration_f64(lasted);
     assert!(sampler.problems().is_empty(), "{:?}", sampler.problems());
-    Driven { record: recorded(&profile, Some(&sampler), &[]), counts: sampler.counts(), cost, lasted }
+    let record = InsideRecord { native: native.finish(), ..recorded(&profile, Some(&sampler), &[]) };
+    Driven { record, counts: sampler.counts(), cost, lasted }
 }
 
 /// Time that this thread ran.

@@ -16,7 +16,7 @@ use stampede_analysis::InsideProfile;
 use stampede_core::{Estimate, InsideRecord, InsideState};
 use stampede_inside::{MOST_FRAMES, PhpStack, StackSampler, folded};
 
-use driven::{Driven, drive};
+use driven::{Driven, PER_SECOND, drive};
 use servers::{Server, command, is_there};
 
 /// Long enough for some hundred samples; by hand `STAMPEDE_TRUTH_SECONDS` makes them as sharp as one likes.
@@ -76,6 +76,20 @@ fn assert_loops(server: &str, driven: &Driven) {
     let all = row("Truth\\Work::all").total.value;
     for (name, truth) in [("Truth\\six", 0.6), ("Truth\\Work::three", 0.3), ("{closure", 0.1)] {
         assert_near(&format!("{server}: {name}"), Found::of(row(name).own, all), truth);
+    }
+    // Loops of one function are nearly all opcodes and the functions that they call, in PHP's own file and the C library.
+    let native = &record.native;
+    if native.samples() == 0 {
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIP {server}, where in machine code it ran: needs the right to perf_event_open(2)"
+        );
+    } else {
+        let ran = record.spent.running.as_secs_f64() * f64::from(PER_SECOND);
+        let seen = native.samples() as f64;
+        assert!((0.8..1.2).contains(&(seen / ran)), "{server}: {seen} samples of {ran:.0}: {native:?}");
+        let symbols = native.code.iter().filter(|code| code.symbol.is_some()).map(|code| code.samples).sum::<u64>();
+        assert!(symbols * 2 > native.samples(), "{server}: {native:?}");
     }
     let read = counts.taken + counts.torn;
     let _ = writeln!(std::io::stderr(), "{server}: {counts:?}, {:.2} % of a processor", cost * 100.0);
@@ -281,4 +295,37 @@ fn php_without_the_names_of_its_globals_is_refused() {
         }
         assert!(patience.elapsed() < Duration::from_secs(10), "{error}");
     }
+}
+
+#[test]
+fn time_of_the_garbage_collector_is_seen_in_machine_code() {
+    let test = "time_of_the_garbage_collector_is_seen_in_machine_code";
+    if skip(test, "php") {
+        return;
+    }
+    // Two thousand trees that live, and others that are thrown away: the collector looks at all of them again and again.
+    const PROGRAM: &str = "class Node { public $parent; public $children = []; }\n\
+        function tree() { $root = new Node; for ($i = 0; $i < 50; $i++) { $n = new Node; $n->parent = $root; $root->children[] = $n; }\n\
+        return $root; }\n\
+        $live = []; for ($i = 0; $i < 2000; $i++) { $live[] = tree(); }\n\
+        if ($argv[1] === 'off') { gc_disable(); ini_set('memory_limit', -1); }\n\
+        $until = microtime(true) + 1.5; while (microtime(true) < $until) { for ($i = 0; $i < 100; $i++) { $t = tree(); }\n\
+        if ($argv[1] === 'off') { foreach ($live as $l) { foreach ($l->children as $c) { $c->parent = null; $c->parent = $l; } } } }";
+    let collecting = |mode: &str| {
+        let mut php = command("php").args(["-r", PROGRAM, "--", mode]).spawn().expect("php is there");
+        let driven = drive(&[php.id()], || php.try_wait().ok().flatten().is_none());
+        php.wait().expect("it ended");
+        let profile = InsideProfile::of_processes(&driven.record);
+        let row = profile.native.iter().find(|row| row.what == "garbage collection");
+        (profile.native.len(), row.map_or(0.0, |row| row.share.value), profile.native)
+    };
+    let (rows, share, native) = collecting("on");
+    if rows == 0 {
+        let _ = writeln!(std::io::stderr(), "SKIP {test}: needs the right to perf_event_open(2)");
+        return;
+    }
+    let _ = writeln!(std::io::stderr(), "{test}: {share:.3}");
+    assert!(share > 0.1, "{native:?}");
+    let (_, share, native) = collecting("off");
+    assert!(share < 0.1, "{native:?}");
 }

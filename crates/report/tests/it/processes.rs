@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use stampede_core::{
-    InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideTimes, InsideWait,
+    InsideCode, InsideEffort, InsideFunction, InsideNative, InsideRecord, InsideStack, InsideState, InsideTarget,
+    InsideTimes, InsideWait,
 };
 use stampede_report::{ProcessesView, SampledPhp};
 
@@ -48,6 +49,7 @@ fn record() -> InsideRecord {
         samples,
     };
     InsideRecord {
+        native: native(),
         functions: FUNCTIONS.map(function).to_vec(),
         stacks: stacks.map(stack).to_vec(),
         spent: InsideTimes {
@@ -60,6 +62,22 @@ fn record() -> InsideRecord {
         sampled: vec![Duration::ZERO..Duration::from_millis(1_750)],
         problems: Vec::new(),
     }
+}
+
+fn native() -> InsideNative {
+    let code = |file: &str, symbol: Option<&str>, samples| InsideCode {
+        file: file.to_owned(),
+        symbol: symbol.map(str::to_owned),
+        samples,
+    };
+    let code = vec![
+        code("php8.2", Some("execute_ex"), 60),
+        code("php8.2", Some("_emalloc"), 20),
+        code("php8.2", Some("_efree"), 10),
+        code("kernel", None, 9),
+        code("libc.so.6", Some("memcpy"), 1),
+    ];
+    InsideNative { code, without_kernel: false }
 }
 
 #[test]

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use stampede_core::{
     AddressId, AuditRecord, AuditTold, Autoloader, BlockOrder, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport,
     ClientLink, Counts, CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, ErrorModel, Fallback, Floor, GatewayUse,
-    Gauge, GeneratorUse, Groundwork, InsideEffort, InsideFunction, InsideRecord, InsideStack, InsideState,
-    InsideTarget, InsideTimes, InsideWait, InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits, LinkUse,
-    Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot,
-    QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService,
+    Gauge, GeneratorUse, Groundwork, InsideEffort, InsideFunction, InsideNative, InsideRecord, InsideStack,
+    InsideState, InsideTarget, InsideTimes, InsideWait, InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits,
+    LinkUse, Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack,
+    Pilot, QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService,
     Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, Site, SloSecond, StepRecord, Study, StudyId,
     StudyKind, Topology, Trial, Tuning, Turn, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
@@ -319,6 +319,7 @@ fn inside() -> InsideRecord {
         effort: InsideEffort { taken: 13, torn: 1, moved: 2, skipped: 0, cpu: Duration::from_millis(3) },
         sampled: vec![Duration::ZERO..second],
         problems: vec!["no PHP".to_owned()],
+        native: InsideNative::default(),
     }
 }
 
