@@ -1,7 +1,5 @@
 //! Says what a look at an application's folder found, and which runtimes can serve it.
 
-use std::collections::BTreeMap;
-
 use stampede_core::InitScript;
 use stampede_harness::{Missing, Prepared};
 use stampede_plan::{ComparePlan, Look};
@@ -19,10 +17,10 @@ pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], 
     line(format!("{} is {article} {title}{packages}: {kind}{index}", plan.workload.id), 4);
     remarks.iter().for_each(|remark| line(format!("  {remark}"), 2));
     if !extensions.is_empty() {
-        line(format!("  its PHP extensions: {}", extensions.join(", ")), 4);
+        line(format!("  requires the PHP extensions {}", extensions.join(", ")), 4);
     }
     if let Some(server) = wants_database.filter(|_| plan.topology.services.is_empty()) {
-        line(format!("  it asks for {server}: --database dump.sql.gz gives each trial one of its own"), 4);
+        line(format!("  uses {server}: --database dump.sql.gz gives each trial a copy"), 4);
     }
     for need in &plan.services {
         let Some(InitScript { name, changes, .. }) = &need.init else { continue };
@@ -34,14 +32,10 @@ pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], 
         line(format!("  served by {}", ids.join(", ")), 4);
     }
     for Missing { case, why } in missing {
-        line(format!("  not by {case}, which {why}"), 4);
+        line(format!("  without {case}, which {why}"), 4);
     }
-    let mut unable: BTreeMap<&[&str], Vec<&str>> = BTreeMap::new();
-    for (runtime, kinds) in &plan.unable {
-        unable.entry(kinds).or_default().push(runtime.as_str());
-    }
-    for (kinds, runtimes) in unable {
-        let serve = if runtimes.len() == 1 { "which serves" } else { "which serve" };
-        line(format!("  not by {}, {serve} {}", runtimes.join(", "), kinds.join(", ")), 4);
+    let unable: Vec<&str> = plan.unable.iter().map(|(runtime, _)| runtime.as_str()).collect();
+    if !unable.is_empty() {
+        line(format!("  not for this kind of application: {}", unable.join(", ")), 4);
     }
 }

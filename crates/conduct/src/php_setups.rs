@@ -36,9 +36,9 @@ fn line(cases: &[&str], setup: &PhpSetup) -> String {
         SHOWN.iter().filter_map(|name| Some(format!("{name} = {}", settings.get(*name)?))).collect();
     let shown = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) };
     let mut line = format!(
-        "PHP for {}, as in {source}: {} and {}{shown}",
+        "PHP for {}: settings and extensions of {source} ({} and {}){shown}",
         cases.join(", "),
-        number(modules.len(), "loaded extension"),
+        number(modules.len(), "extension"),
         number(settings.len(), "setting"),
     );
     for (name, why) in left_out {
@@ -106,10 +106,10 @@ mod tests {
         let swoole = build(&["json"], "/etc/php/8.2/cli", &["pdo", "swoole"]);
         let lines = told(&[("nginx-fpm", &fpm), ("apache-fpm", &fpm), ("workerman", &cli), ("swoole", &swoole)]);
         let expected = [
-            "PHP for nginx-fpm, apache-fpm, as in /etc/php/8.2/fpm: 2 loaded extensions and 1 setting \
+            "PHP for nginx-fpm, apache-fpm: settings and extensions of /etc/php/8.2/fpm (2 extensions and 1 setting) \
              (memory_limit = 256M); without xdebug (a debugger)",
-            "PHP for workerman, as in /etc/php/8.2/cli: 3 loaded extensions and 0 settings",
-            "PHP for swoole, as in /etc/php/8.2/cli: 2 loaded extensions and 0 settings",
+            "PHP for workerman: settings and extensions of /etc/php/8.2/cli (3 extensions and 0 settings)",
+            "PHP for swoole: settings and extensions of /etc/php/8.2/cli (2 extensions and 0 settings)",
             "extensions differ (event, intl). workerman: all; nginx-fpm and apache-fpm: intl; swoole: none",
         ];
         assert_eq!(lines, expected);

@@ -100,7 +100,7 @@ pub(crate) async fn record(
     }
     let mut failures = failures.into_iter();
     let Some((id, error)) = failures.next() else { return Ok(Vec::new()) };
-    let others: String = failures.map(|(id, _)| format!("\nnor does {id} answer rightly")).collect();
+    let others: String = failures.map(|(id, _)| format!("\n{id} does not answer correctly either")).collect();
     let message = format!("the application cannot be compared: on {id} {error}{others}").replace('\n', "\n  ");
     Err(Failure { exit: Exit::TrialFailed, message })
 }
@@ -218,7 +218,7 @@ fn is_kept(prepared: &Prepared) -> bool {
 }
 
 fn tell(bench: Bench<'_>, id: &CaseId, workload: &Workload, recorded: &[Recorded]) {
-    bench.paragraph(&format!("recorded on {id}, which every runtime must answer too:"), 0);
+    bench.paragraph(&format!("Expected answers, recorded on {id}; every runtime must give the same:"), 0);
     for Recorded { exchange, request, expect, bytes, masked: varying, .. } in recorded {
         let asked = workload.exchanges.iter().find(|known| known.name == *exchange);
         let followed = asked.filter(|asked| asked.request.path != request.path);
@@ -238,9 +238,9 @@ fn masked(body: &Body, share: Option<f64>) -> Option<String> {
     let mut counts: BTreeMap<MaskClass, usize> = BTreeMap::new();
     masked.classes().for_each(|class| *counts.entry(class).or_default() += 1);
     let load = match under_load(body) {
-        UnderLoad::Whole => "all of it is checked".to_owned(),
-        UnderLoad::Part(part) => format!("{} bytes between them are looked for", part.len()),
-        UnderLoad::StatusOnly => "only its status is checked".to_owned(),
+        UnderLoad::Whole => "the whole body".to_owned(),
+        UnderLoad::Part(part) => format!("{} bytes between them", part.len()),
+        UnderLoad::StatusOnly => "only its status".to_owned(),
     };
     let list = |is_known: bool| {
         let named = counts.iter().filter(|(class, _)| class.is_known() == is_known);
@@ -253,7 +253,7 @@ fn masked(body: &Body, share: Option<f64>) -> Option<String> {
     };
     let share = share.map(|share| format!(" ({share:.1} % of its bytes)")).unwrap_or_default();
     let varies = Some(list(false)).filter(|list| !list.is_empty()).map(|list| list + &share).unwrap_or_default();
-    let parts = [("varies", varies), ("the runtime's own", list(true)), ("under load", load)];
+    let parts = [("varies", varies), ("may differ by runtime", list(true)), ("checked under load", load)];
     let parts = parts.into_iter().filter(|(_, list)| !list.is_empty());
     Some(parts.map(|(what, list)| format!("{what}: {list}")).collect::<Vec<_>>().join("; "))
 }

@@ -193,7 +193,7 @@ impl<'a> Sizing<'a> {
         let name = self.name(&cell);
         let what = match roles {
             [SizeRole::Search] => format!("trial {number}: {name}"),
-            _ => format!("trial {number}: {name}, {blocks} blocks to confirm it"),
+            _ => format!("trial {number}: {name}, {blocks} rounds to confirm it"),
         };
         self.sequence.note(&what);
         let plans = roles.iter().map(|role| {
@@ -228,7 +228,7 @@ impl<'a> Sizing<'a> {
         let SizePlan { plan, load, headroom, tariff, .. } = &self.plan;
         let beside = if *headroom > 0.0 { format!(" and {:.0} % more", headroom * 100.0) } else { String::new() };
         self.sequence.note(&format!(
-            "{}: at most {} of {} sizes, then {FIRST_BLOCKS} to {MOST_BLOCKS} blocks of those that seem cheapest; {} at {load}{beside}, by {}",
+            "{}: at most {} of {} sizes, then {FIRST_BLOCKS} to {MOST_BLOCKS} rounds of those that seem cheapest; {} at {load}{beside}, by {}",
             self.sequence.id,
             self.question.most_cells,
             self.grid.cells().len(),

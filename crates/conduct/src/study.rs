@@ -360,7 +360,7 @@ fn introduce(bench: Bench<'_>, study: &Study, pilots: bool, window_by_pilots: bo
     let rounds = match study.rounds {
         Rounds::Fixed(rounds) => format!("{cases} cases x {rounds} rounds of {most}{:?}", study.duration),
         Rounds::Auto { max_time } => format!(
-            "{cases} cases in rounds of {most}{:?} each, until the verdicts are clear or {} are over",
+            "{cases} cases, {most}{:?} each a round, until the result is clear or for {} at most",
             study.duration,
             humantime::format_duration(max_time)
         ),

@@ -270,12 +270,16 @@ impl Groups {
 pub(crate) fn example(result: &LoadResult) -> Option<String> {
     let failure = result.first_failure.as_ref()?;
     let came = result.wrong_answers.first().map(|wrong| {
-        format!(
-            " (status {}, from byte {} of the body: {})",
-            named_status(wrong.status),
-            wrong.offset,
-            shown(&wrong.bytes)
-        )
+        let status = named_status(wrong.status);
+        let is_told = failure.detail.contains(&status);
+        let status = if is_told { String::new() } else { format!("status {status}, ") };
+        match (wrong.bytes.is_empty(), wrong.offset) {
+            (true, 0) if is_told => " (with an empty body)".to_owned(),
+            // What only its end tells, such as a text that is missing, need not have kept its bytes.
+            (true, 0) => format!(" ({})", status.trim_end_matches(", ")),
+            (true, offset) => format!(" ({status}the body ended after {offset} bytes)"),
+            (false, offset) => format!(" ({status}from byte {offset} of the body: {})", shown(&wrong.bytes)),
+        }
     });
     Some(format!("{}{}", failure.detail, came.unwrap_or_default()))
 }

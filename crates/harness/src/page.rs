@@ -62,30 +62,32 @@ pub(crate) fn redirect(request: &Request, answer: &Answer, known: &Known) -> Opt
 }
 
 /// What to do about a page that not everybody sees.
-const LOG_IN: &str =
-    "request a page that everybody sees, or send what a visitor has who is logged in: headers: {Cookie: …}";
+const LOG_IN: &str = "choose a page that everybody sees, or send the headers of a visitor who is signed in, in stampede.yaml: \
+     app: {dir: ., requests: [{path: /, headers: {Cookie: …}}]}";
 
 /// Why an answer is no page, and what to do; nothing where it is one.
 pub(crate) fn refusal(request: &Request, answer: &Answer, body: &[u8]) -> Option<String> {
     let fix = match answer.status {
         503 => "end its maintenance (php artisan up, drush state:set system.maintenance_mode 0, no .maintenance)",
-        500.. => "mend it first",
+        500.. => "fix that first (its log follows)",
         401 | 403 => LOG_IN,
-        404 | 410 => "request a page that exists: requests: [{path: /…}]",
+        404 | 410 => "choose a page that exists, in stampede.yaml: app: {dir: ., requests: [{path: /…}]}",
         429 => "turn its rate limit off",
-        400.. => "request a page that it answers",
+        400.. => "choose a page that it answers, in stampede.yaml: app: {dir: ., requests: [{path: /…}]}",
         status => {
             if let Some(message) = message_of_php(body) {
-                let fix = "mend it, or turn display_errors off";
-                return Some(format!("is answered with a message of PHP in its body: {message}; {fix}"));
+                let fix = "fix it, or turn display_errors off";
+                return Some(format!("answers with a message of PHP in its body: {message}; {fix}"));
             }
             let is_empty = status == 200 && request.method == "GET" && body.is_empty();
-            let fix = "request a page that has one, or write it down: expect: {status: 200, body: ''}";
-            return is_empty.then(|| format!("is answered with an empty body; {fix}"));
+            let fix = "choose a page that has one, or expect that in stampede.yaml: app: {dir: ., requests: [{path: /, expect: {status: 200, body: ''}}]}";
+            return is_empty.then(|| format!("answers with an empty body; {fix}"));
         }
     };
     let (number, status) = (answer.status, named_status(answer.status));
-    Some(format!("is answered with {status}; {fix}; where that is right, write it down: expect: {{status: {number}}}"))
+    Some(format!(
+        "answers {status}; {fix}; if {number} is right, expect it: requests: [{{path: /, expect: {{status: {number}}}}}]"
+    ))
 }
 
 fn is_read(request: &Request) -> bool {
@@ -142,7 +144,7 @@ mod tests {
                 ),
             ),
             ("/", "//shop.example/", Err("another origin")),
-            ("/", "/user/login?next=/", Err("a login; request a page that everybody sees")),
+            ("/", "/user/login?next=/", Err("a login; choose a page that everybody sees")),
             ("/", "/wp-admin/install.php", Err("an installer; install the application first")),
         ] {
             let headers = vec![("Location".to_owned(), location.to_owned())];
@@ -164,14 +166,14 @@ mod tests {
             ("GET", 200, "page", None),
             ("POST", 200, "", None),
             ("GET", 204, "", None),
-            ("GET", 200, "", Some("is answered with an empty body")),
-            ("GET", 404, "no", Some("is answered with 404 Not Found; request a page that exists")),
-            ("GET", 403, "no", Some("403 Forbidden; request a page that everybody sees")),
+            ("GET", 200, "", Some("answers with an empty body")),
+            ("GET", 404, "no", Some("answers 404 Not Found; choose a page that exists")),
+            ("GET", 403, "no", Some("403 Forbidden; choose a page that everybody sees")),
             ("GET", 429, "no", Some("429 Too Many Requests; turn its rate limit off")),
             ("POST", 419, "no", Some("419 Page Expired")),
             ("GET", 503, "no", Some("503 Service Unavailable; end its maintenance")),
-            ("GET", 500, "no", Some("500 Internal Server Error; mend it first")),
-            ("GET", 200, html, Some("Warning:  Undefined variable $a in /app/x.php on line 3; mend it")),
+            ("GET", 500, "no", Some("500 Internal Server Error; fix that first")),
+            ("GET", 200, html, Some("Warning:  Undefined variable $a in /app/x.php on line 3; fix it")),
             ("GET", 200, "\nWarning: Undefined variable $a in /app/x.php on line 3\n", Some("a message of PHP")),
             ("GET", 200, "<b>Warning</b>: the shop is closed on Sunday", None),
         ] {

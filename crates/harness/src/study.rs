@@ -145,10 +145,10 @@ fn time_is_over(study: &Study, block: u32) -> String {
         Rounds::Fixed(_) => String::new(),
     };
     format!(
-        "the time{time} is over: rounds take longer here than planned; {} complete; a longer --max-time gives room for more",
+        "stopped after {}: another does not fit into the time{time}; give it more with --max-time",
         match block - 1 {
-            1 => "1 round is".to_owned(),
-            rounds => format!("{rounds} rounds are"),
+            1 => "1 round".to_owned(),
+            rounds => format!("{rounds} rounds"),
         }
     )
 }

@@ -87,7 +87,7 @@ impl NativeSampler {
         }
     }
 
-    /// Takes what the kernel noted, and goes on with these threads, each with its process.
+    /// Takes what the kernel noted, and continues with these threads, each with its process.
     pub fn follow(&mut self, threads: impl IntoIterator<Item = (u32, u32)>) {
         self.take();
         let threads: BTreeMap<u32, u32> = threads.into_iter().map(|(process, thread)| (thread, process)).collect();

@@ -106,7 +106,7 @@ pub fn read_capacity(
     let place = format!("runtime {runtime}");
     if let Ok(plan) = &mut plan {
         if plan.slo.is_none() {
-            mistakes.add(&place, "has no objective to meet", "add --slo 'p99<100ms,errors<0.1%'");
+            mistakes.add(&place, "has no SLO to meet", "add --slo 'p99<100ms,errors<0.1%'");
         }
         check(plan, &place, &mut mistakes);
         let needed = least(plan.duration, plan.warm_up);

@@ -1,6 +1,7 @@
 //! Runtimes by name, and their settings.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use stampede_core::{App, AppKind, DefaultsContext, Limits, Load, Runtime, RuntimeId, Tuning, TuningProblem};
 
@@ -79,6 +80,9 @@ pub(crate) fn find(name: &str, all: &[&'static dyn Runtime]) -> Result<&'static 
     if let Some(runtime) = all.iter().find(|runtime| runtime.id().as_str() == name) {
         return Ok(*runtime);
     }
+    if Path::new(name).is_dir() {
+        return Err(format!("it is a folder, and the runtime comes before it: nginx-fpm {name}"));
+    }
     let ids = all.iter().map(|runtime| runtime.id().to_string()).collect::<Vec<_>>();
     Err(suggest(name, ids.iter().map(String::as_str)))
 }
@@ -102,7 +106,15 @@ pub(crate) fn read_settings(
         let runtime = match find(runtime, catalogue.runtimes()) {
             Ok(runtime) => runtime,
             Err(fix) => {
-                mistakes.add(place, format!("names {runtime}, which is not a runtime"), fix);
+                // The name of a setting without its runtime, which may hold a dot itself.
+                let bare = set.split_once('=').map(|(name, _)| name).unwrap_or_default();
+                let has = |one: &&&'static dyn Runtime| one.tunables().iter().any(|tunable| tunable.name == bare);
+                match chosen.iter().find(has).or_else(|| catalogue.runtimes().iter().find(has)) {
+                    Some(owner) => {
+                        mistakes.add(place, "lacks the runtime", format!("use --set {}.{set}", owner.id()));
+                    }
+                    None => mistakes.add(place, format!("names {runtime}, which is not a runtime"), fix),
+                }
                 continue;
             }
         };

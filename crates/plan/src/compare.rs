@@ -105,8 +105,8 @@ pub struct CompareFlags {
     /// Do not measure the reference server, which shows drift of the machine: saves about 1.5 s a round
     #[arg(long, help_heading = "Study")]
     pub no_yard_stick: bool,
-    /// Compare the first case with itself, by default in 10 rounds, and store how much equal cases seem to differ here:
-    /// later studies under these limits and this model of load claim no smaller difference
+    /// Measure by how much one case seems to differ from itself here (10 rounds, or --rounds). Later studies under the same
+    /// limits and kind of load do not report smaller differences
     #[arg(long, conflicts_with = "max_time", help_heading = "Study")]
     pub calibrate: bool,
     #[command(flatten)]
@@ -505,9 +505,11 @@ impl ComparePlan {
                 .as_ref()
                 .is_some_and(|file| file.sections.study.as_ref().is_some_and(|study| study.duration.is_some()));
         let is_even = matches!(load, Load::Closed { .. }) && beside.is_empty() && scenario.is_none();
-        let duration = match (max_time, given.side) {
-            (Some(max_time), Some(ChangeMetric::Mean)) if is_even && !is_given => {
-                window_within(max_time, warm_up.length()).min(duration)
+        let of_one_mean = given.side.is_none_or(|side| side == ChangeMetric::Mean);
+        let sides = if given.side.is_some() { 2 } else { candidates.len() };
+        let duration = match max_time {
+            Some(max_time) if is_even && !is_given && !flags.calibrate && of_one_mean => {
+                window_within(max_time, warm_up.length(), sides).min(duration)
             }
             _ => duration,
         };

@@ -57,7 +57,7 @@ pub struct ExchangesFlag {
     /// Which of the workload's requests to send, by name [default: the workload's own choice]
     #[arg(long, value_name = "A,B", help_heading = "What")]
     pub exchanges: Option<String>,
-    /// Keep cookies: each connection is one visitor, and not every request a new one
+    /// Keep cookies: each connection is one visitor [default: each request is a new visitor]
     #[arg(long, help_heading = "What")]
     pub cookies: bool,
 }
@@ -111,8 +111,8 @@ pub struct DurationFlag {
 /// How long it is loaded before that.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WarmUpFlag {
-    /// Load before the window, not counted; auto finds it by a pilot of each case [default: auto for windows of 5s and
-    /// more that come to verdicts, otherwise 1s]
+    /// Load before the window, not counted; auto determines it by a short trial of each case [default: auto if windows are 5s
+    /// or longer, otherwise 1s]
     #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub warm_up: Option<String>,
 }
@@ -120,8 +120,8 @@ pub struct WarmUpFlag {
 /// How often all is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RoundsFlag {
-    /// Rounds, each of which measures every case once. `auto` continues until the verdicts are clear, and drops cases
-    /// whose verdicts are; a number is exact, and fewer than 3 give no verdict [default: auto]
+    /// Rounds, each of which measures every case once. auto: until the result is clear, without cases whose result already
+    /// is; a number: exactly that many, of which fewer than 3 give no verdict [default: auto]
     #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Study")]
     pub rounds: Option<String>,
 }
@@ -129,7 +129,7 @@ pub struct RoundsFlag {
 /// How long that may take.
 #[derive(Args, Clone, Debug, Default)]
 pub struct MaxTimeFlag {
-    /// Time limit, from first start to last trial [default: 10m, or what three rounds need]
+    /// Time limit, starts of servers included [default: 10m, or longer if three rounds need it]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub max_time: Option<String>,
 }
@@ -178,8 +178,8 @@ pub struct ServerAddressFlag {
 /// At which share of the throughput latency is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct AtFlag {
-    /// Then measure latency under an open load: at this share of what the slowest candidate answers, the same rate for all; and
-    /// each case at this share of its own [example: 70%]
+    /// Afterwards measure latency at a fixed rate: this share of the slowest candidate's throughput for all, and then of each
+    /// one's own [example: 70%]
     #[arg(
         long,
         value_name = "SHARE",
@@ -193,8 +193,8 @@ pub struct AtFlag {
 /// How the cases of a round are measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OrderFlag {
-    /// How the cases of a round are measured: windows, one after the other; turns (experimental), all up together and
-    /// measured in turns of about 0.4 s; auto, turns where they hold [default: windows]
+    /// How the cases of a round are measured. windows: one after another; turns (experimental): all run at once and are
+    /// measured alternately, about 0.4 s each; auto: turns where these are reliable [default: windows]
     #[arg(long, value_name = "ORDER", help_heading = "Study")]
     pub order: Option<String>,
 }
@@ -258,7 +258,7 @@ pub(crate) const INSIDE_RATE: u32 = 99;
 /// What answers must be.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SloFlag {
-    /// What must hold beside that: 'p99<100ms,errors<0.1%'
+    /// Limits that must hold: 'p99<100ms,errors<0.1%'
     #[arg(long, value_name = "TERMS", help_heading = "What")]
     pub slo: Option<String>,
 }

@@ -25,15 +25,15 @@ const COMPOSE_FLAG: &str = "--compose";
 /// Images that are compared as they are.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ImageFlags {
-    /// An image that serves by itself, run as it is under the limits: my/app:fpm, or with a name for tables fpm=my/app:fpm
-    /// (may be repeated)
+    /// Compare this container image as it is; it must listen on a port: my/app:fpm, or with a name for tables
+    /// fpm=my/app:fpm (may be repeated)
     #[arg(long = "image", value_name = "[NAME=]IMAGE", help_heading = "What")]
     pub images: Vec<String>,
-    /// The same for the image that the Dockerfile in this folder makes, which is built first (may be repeated)
+    /// Build the Dockerfile in DIR and compare the image (may be repeated)
     #[arg(long = "dockerfile", value_name = "[NAME=]DIR", help_heading = "What")]
     pub dockerfiles: Vec<String>,
-    /// The same for the services of this file of Docker Compose: databases and caches run beside, all others are under test, within
-    /// the limits together (may be repeated)
+    /// Compare the services of a file of Docker Compose: its databases and caches run beside them, the others share the limits
+    /// (may be repeated)
     #[arg(long = "compose", value_name = "[NAME=]FILE", help_heading = "What")]
     pub composes: Vec<String>,
 }

@@ -18,8 +18,8 @@ use crate::tune::TuneFlags;
 /// The flags of `stampede tune --steps`, unread.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LadderFlags {
-    /// In place of the search, at most so many steps: each changes what the records of the best one before it point to, be it
-    /// PHP's own settings, the runtime, or what part of the whole each service has, and is undone where it gains nothing
+    /// Instead of searching, improve step by step, at most N times: each step changes what the last measurement points to (PHP's
+    /// settings, the runtime, shares of the limits) and is undone if it does not help
     #[arg(long, value_name = "N", conflicts_with_all = ["budget", "objective", "out"], help_heading = "Steps")]
     pub steps: Option<String>,
     /// Runtimes that a step may switch to [default: all that are installed and serve the same application]

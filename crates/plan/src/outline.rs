@@ -1,8 +1,17 @@
 //! What a plan of a comparison says in a few words, before anything is measured.
 
-use stampede_core::Rounds;
+use stampede_core::{Candidate, Requirement, Rounds};
 
 use crate::compare::ComparePlan;
+
+/// Packages of PHP that a runtime takes and the application does not have.
+fn lacking(candidate: &Candidate) -> Vec<&'static str> {
+    let lacks = candidate.runtime.requires(&candidate.app).into_iter().filter_map(|requirement| match requirement {
+        Requirement::PhpPackage { package, app, .. } if !app.join("vendor").join(package).is_dir() => Some(package),
+        _ => None,
+    });
+    lacks.collect()
+}
 
 impl ComparePlan {
     /// What would be measured, as far as it is known before anything is started; with a line break at its end.
@@ -21,7 +30,7 @@ impl ComparePlan {
                 let load = (*warm_up + *duration) * *rounds * ids.len() as u32;
                 format!("{rounds} rounds of {} trials: {} of load", ids.len(), time(load))
             }
-            Rounds::Auto { max_time } => format!("rounds until the verdicts are clear: {} at most", time(*max_time)),
+            Rounds::Auto { max_time } => format!("rounds until the result is clear: {} at most", time(*max_time)),
         };
         format!(
             "{}: {}\n{} CPU and {} each, load {load}\n{windows}, {rounds}\n",
@@ -40,13 +49,19 @@ impl ComparePlan {
         let packages =
             if look.packages.is_empty() { String::new() } else { format!(" with {}", look.packages.join(", ")) };
         let can: Vec<String> = self.candidates.iter().map(|candidate| candidate.runtime.id().to_string()).collect();
-        let here: Vec<&str> = can.iter().filter(|id| installed.contains(id)).map(String::as_str).collect();
+        let here = self.candidates.iter().filter(|candidate| installed.contains(&candidate.runtime.id().to_string()));
+        let (here, without): (Vec<_>, Vec<_>) =
+            here.map(|it| (it.runtime.id(), lacking(it))).partition(|(_, lacks)| lacks.is_empty());
+        let here: Vec<String> = here.into_iter().map(|(id, _)| id.to_string()).collect();
+        let without = without.into_iter().map(|(id, lacks)| format!("{id} (composer require {})", lacks.join(" ")));
+        let without = without.collect::<Vec<_>>().join(", ");
+        let without = if without.is_empty() { without } else { format!(" With one more package: {without}.") };
         let runtimes = match here[..] {
             [] => format!(
-                "Nothing that can serve it is installed; it takes one of {} (stampede list runtimes has how to get them).",
+                "No runtime that can serve it is installed. These can: {} (stampede list runtimes shows how to install them).",
                 can.join(", ")
             ),
-            _ => format!("Installed and able to serve it: {}.", here.join(", ")),
+            _ => format!("Installed runtimes that can serve it: {}.{without}", here.join(", ")),
         };
         [format!("This folder is {article} {}{packages}.", look.title), runtimes]
     }

@@ -28,8 +28,8 @@ use crate::rounds::{LEAST_ROUNDS, LeastTime, make_room, read_max_time, read_roun
 #[derive(Args, Clone, Debug, Default)]
 #[expect(missing_docs, reason = "each group says what it is")]
 pub struct RetrialFlags {
-    /// The folder, plan file or workload that the study was of [default: a built-in workload, a folder here or this
-    /// folder of that name, or the stampede.yaml in this folder]
+    /// The folder, plan file or workload that the study measured [default: found by its name: a built-in workload, a folder
+    /// here, this folder, or its stampede.yaml]
     #[arg(long, value_name = "DIR|PLAN|WORKLOAD")]
     pub from: Option<String>,
     #[command(flatten)]

@@ -58,7 +58,7 @@ pub(crate) struct LeastTime {
 impl LeastTime {
     fn whole(self) -> Duration {
         let pilot = if self.pilots { Rounds::LEAST_PILOT } else { Duration::ZERO };
-        let rounds = self.each * LEAST_ROUNDS;
+        let rounds = (self.each + BESIDE_LOAD) * LEAST_ROUNDS;
         let closed = (rounds + pilot) * self.cases as u32;
         let open = rounds * (2 * self.cases as u32).saturating_sub(1);
         if self.open_part { closed.max(open) * 2 } else { closed }
@@ -82,9 +82,7 @@ pub(crate) fn make_room(rounds: Rounds, asked: Option<Duration>, needed: LeastTi
         };
         mistakes.add(
             format!("--max-time {}", written(asked)),
-            format!(
-                "is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}{pilots}{twice}, which load for {least}"
-            ),
+            format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}{pilots}{twice}, about {least}"),
             format!("use more than --max-time {least}, {fix}"),
         );
     }
@@ -108,9 +106,10 @@ const ENOUGH_ROUNDS: u32 = 6;
 /// What a trial takes beside its load, about: launch, verification, drain, stop and its part in the reading of the reference server.
 const BESIDE_LOAD: Duration = Duration::from_secs(2);
 
-/// The longest window of which a time that was asked for has room for enough rounds of two cases.
-pub(crate) fn window_within(max_time: Duration, warm_up: Duration) -> Duration {
-    let fits = |window: &Duration| (*window + warm_up + BESIDE_LOAD) * 2 * ENOUGH_ROUNDS <= max_time;
+/// The longest window of which a time that was asked for has room for enough rounds of so many cases.
+pub(crate) fn window_within(max_time: Duration, warm_up: Duration, cases: usize) -> Duration {
+    let rounds = if cases <= 2 { ENOUGH_ROUNDS } else { LEAST_ROUNDS };
+    let fits = |window: &Duration| (*window + warm_up + BESIDE_LOAD) * cases as u32 * rounds <= max_time;
     WINDOWS.into_iter().find(fits).unwrap_or(WINDOWS[WINDOWS.len() - 1])
 }
 
@@ -175,14 +174,14 @@ mod tests {
         let with_open_part = |cases| LeastTime { open_part: true, ..of(cases) };
         for (name, rounds, asked, needed, expected, mistakes) in [
             ("room enough", auto(600), None, of(4), auto(600), &[][..]),
-            ("the default grows", auto(600), None, of(20), auto(1200), &[]),
-            ("with pilots more", auto(600), None, with_pilots(20), auto(1520), &[]),
+            ("the default grows", auto(600), None, of(20), auto(1440), &[]),
+            ("with pilots more", auto(600), None, with_pilots(20), auto(1760), &[]),
             ("what was asked for does not", auto(60), Some(60), of(4), auto(60), &["--max-time 1m"]),
             ("pilots count", auto(70), Some(70), with_pilots(2), auto(70), &["--max-time 1m10s"]),
-            ("and may fit", auto(80), Some(80), with_pilots(2), auto(80), &[]),
+            ("and may fit", auto(90), Some(90), with_pilots(2), auto(90), &[]),
             ("a number needs no time", Rounds::Fixed(3), None, with_pilots(100), Rounds::Fixed(3), &[]),
             ("an open part has as much", auto(600), None, with_open_part(4), auto(1200), &[]),
-            ("both grow", auto(600), None, with_open_part(20), auto(4680), &[]),
+            ("both grow", auto(600), None, with_open_part(20), auto(5616), &[]),
             ("both take their time", auto(300), Some(300), with_open_part(4), auto(300), &["--max-time 5m"]),
         ] {
             let mut gathered = Gathered::default();
@@ -194,9 +193,20 @@ mod tests {
 
     #[test]
     fn a_time_is_cut_into_windows_of_which_six_rounds_fit() {
-        for (seconds, window) in [(600, 8), (132, 8), (131, 4), (84, 4), (60, 2), (48, 1), (10, 1)] {
-            let found = window_within(Duration::from_secs(seconds), Duration::from_secs(1));
-            assert_eq!(found, Duration::from_secs(window), "{seconds}");
+        for (seconds, cases, window) in [
+            (600, 2, 8),
+            (132, 2, 8),
+            (131, 2, 4),
+            (84, 2, 4),
+            (60, 2, 2),
+            (48, 2, 1),
+            (10, 2, 1),
+            (300, 13, 4),
+            (120, 5, 4),
+            (60, 5, 1),
+        ] {
+            let found = window_within(Duration::from_secs(seconds), Duration::from_secs(1), cases);
+            assert_eq!(found, Duration::from_secs(window), "{seconds} s, {cases} cases");
         }
     }
 

@@ -23,7 +23,7 @@ pub struct ServiceFlags {
     /// The most instances [default: as many as fit this machine's processors and memory]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub max_instances: Option<String>,
-    /// Connections that the database of all instances takes: there are no more instances than their workers leave
+    /// Connections that the shared database accepts: limits the number of instances by their workers
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub max_connections: Option<String>,
     /// Which autoscaler: cloud-run or knative [default: cloud-run]

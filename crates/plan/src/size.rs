@@ -295,7 +295,7 @@ fn read_term(plan: &ComparePlan, mistakes: &mut Gathered) -> Option<SizeTerm> {
     });
     let Some((beyond, below)) = response else {
         let (place, problem) = match &plan.slo {
-            None => ("stampede size".to_owned(), "has no objective to meet"),
+            None => ("stampede size".to_owned(), "has no SLO to meet"),
             Some(slo) => (format!("--slo {slo}"), "says nothing of response times"),
         };
         mistakes.add(place, problem, "add --slo 'p99<200ms,errors<0.1%'");
@@ -318,7 +318,7 @@ fn read_rate(plan: &ComparePlan, is_typed: bool, mistakes: &mut Gathered) -> Opt
         }
         Load::Open { .. } => mistakes.add(place, "has more than one rate, and a size holds one", fix),
         Load::Closed { .. } | Load::Ramped { .. } => {
-            mistakes.add(place, "sends as much as is answered, whatever the size", fix);
+            mistakes.add(place, "has no rate of its own (--load is needed: closed clients send as much as is answered, whatever the size)", fix);
         }
     }
     None
@@ -349,7 +349,7 @@ fn check_window(rate: f64, headroom: f64, duration: Duration, term: SizeTerm, mi
         let needed = (NEEDED / errors / (rate * sides * f64::from(BLOCKS.1))).ceil() as u64;
         mistakes.add(
             format!("--slo errors<{}%", errors * 100.0),
-            format!("cannot be shown: {} blocks have {shown:.0} requests", BLOCKS.1),
+            format!("cannot be shown: {} rounds have {shown:.0} requests", BLOCKS.1),
             format!("use --duration {needed}s, or a larger share of errors"),
         );
     }
@@ -364,7 +364,7 @@ fn check_budget(budget: Duration, load: Duration, runtimes: usize, with_headroom
         let written = |time: Duration| humantime::format_duration(Duration::from_secs(time.as_secs() + 1)).to_string();
         mistakes.add(
             format!("--budget {}", humantime::format_duration(budget).to_string().replace(' ', "")),
-            format!("has no room for a trial of each runtime and {} blocks of a size", BLOCKS.0),
+            format!("has no room for a trial of each runtime and {} rounds of a size", BLOCKS.0),
             format!("use --budget {} or more, or a shorter --duration", written(needed).replace(' ', "")),
         );
     }

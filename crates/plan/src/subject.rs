@@ -153,9 +153,18 @@ pub(crate) fn read_workload(
     if folder.is_dir() {
         return workload::read(folder);
     }
-    let any = || format!("use {} or a folder", known.join(", "));
+    if catalogue.runtimes().iter().any(|runtime| runtime.id().as_str() == typed) {
+        let fix = format!(
+            "name the application first, and the runtime with --runtimes: stampede compare . --runtimes {typed}"
+        );
+        return Err(Mistakes::one(typed, "is a runtime, and no application", fix));
+    }
+    if typed.contains('/') {
+        return Err(Mistakes::one(format!("folder {typed}"), "does not exist", "name the folder of an application"));
+    }
+    let any = || "name a folder, or a built-in workload (stampede list workloads)".to_owned();
     let fix = suggest_or(typed, known.iter().map(String::as_str), any);
-    Err(Mistakes::one(place, "is neither a folder nor a built-in workload", fix))
+    Err(Mistakes::one(place, "is neither a folder here nor a built-in workload", fix))
 }
 
 #[cfg(test)]

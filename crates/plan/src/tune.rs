@@ -51,7 +51,7 @@ pub struct TuneFlags {
     pub app: AppFlag,
     #[command(flatten)]
     pub deployment: DeploymentFlags,
-    /// What is to be best: throughput, memory, or cost, which is CPU time for a request [default: throughput]
+    /// What to optimise: throughput, memory (least) or cost (least CPU time per request) [default: throughput]
     #[arg(long, value_name = "WHAT", help_heading = "What")]
     pub objective: Option<String>,
     #[command(flatten)]

@@ -309,7 +309,7 @@ impl<S: Screen> stampede_conduct::Progress for StudyProgress<'_, S> {
         for finding in stampede_analysis::findings(study, case, trials) {
             let is_new = finding.severity > Severity::Info && self.found.insert((case.clone(), finding.id));
             if is_new && self.told.insert(finding.text.clone()) {
-                let text = printable(&format!("finding so far for {case}: {}", finding.text));
+                let text = printable(&format!("so far, {case}: {}", finding.text));
                 self.tell_line(&paragraph(&text, 2, width));
             }
         }

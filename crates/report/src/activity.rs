@@ -4,19 +4,20 @@ use stampede_analysis::{Activity, CaseSummary, MetricUnit, UnitActivity};
 
 use crate::quantity::{count, in_tables};
 
-/// `nginx-fpm: php-fpm 4 of 4 workers busy (most 4); accept queue up to 12 (fpm), 0 (front)`.
+/// `nginx-fpm: php-fpm 4 of 4 workers busy (most 4); accept queue up to 12 (fpm)`. What stayed at nothing is left out.
 pub(crate) fn sentence(summary: &CaseSummary) -> Option<String> {
     let Activity { units, accept_queues, listen_overflows, throttled_share } = summary.activity.as_ref()?;
     let mut parts: Vec<String> = units.iter().map(of_unit).collect();
-    if !accept_queues.is_empty() {
-        let queues = accept_queues.iter().map(|(address, most)| format!("{} ({address})", count(*most)));
-        parts.push(format!("accept queue up to {}", queues.collect::<Vec<_>>().join(", ")));
+    let queues = accept_queues.iter().filter(|(_, most)| **most > 0);
+    let queues: Vec<String> = queues.map(|(address, most)| format!("{} ({address})", count(*most))).collect();
+    if !queues.is_empty() {
+        parts.push(format!("accept queue up to {}", queues.join(", ")));
     }
-    if let Some(overflows) = listen_overflows {
-        parts.push(format!("{} listen overflows on the machine", count(*overflows)));
+    if let Some(overflows) = listen_overflows.filter(|overflows| *overflows > 0) {
+        parts.push(format!("{} listen overflows on the machine", count(overflows)));
     }
-    if let Some(share) = throttled_share {
-        parts.push(format!("throttled in {} % of quota periods", in_tables(MetricUnit::Share, *share)));
+    if let Some(share) = throttled_share.filter(|share| *share > 0.0) {
+        parts.push(format!("throttled in {} % of quota periods", in_tables(MetricUnit::Share, share)));
     }
     (!parts.is_empty()).then(|| format!("{}: {}", summary.case, parts.join("; ")))
 }
@@ -37,11 +38,11 @@ fn of_unit(activity: &UnitActivity) -> String {
     if busy.is_some() && *unanswered_share > 0.0 {
         text.push_str(&format!(", no answer in {} % of samples", in_tables(MetricUnit::Share, *unanswered_share)));
     }
-    if let Some(restarts) = restarts {
-        text.push_str(&format!(", {} restarts", count(*restarts)));
+    if let Some(restarts) = restarts.filter(|restarts| *restarts > 0) {
+        text.push_str(&format!(", {} restarts", count(restarts)));
     }
-    if let Some(times) = max_children_reached {
-        text.push_str(&format!(", max_children reached {} times", count(*times)));
+    if let Some(times) = max_children_reached.filter(|times| *times > 0) {
+        text.push_str(&format!(", max_children reached {} times", count(times)));
     }
     text
 }

@@ -75,7 +75,7 @@ fn of_trials(case: &CaseId, trials: &[&Trial]) -> Vec<String> {
     let several = lines.len() > 1;
     let told = |(line, blocks): (String, Vec<u32>)| {
         let blocks: Vec<String> = blocks.iter().map(u32::to_string).collect();
-        let of = if blocks.len() == 1 { "block" } else { "blocks" };
+        let of = if blocks.len() == 1 { "round" } else { "rounds" };
         let of = if several { format!(" ({of} {})", blocks.join(", ")) } else { String::new() };
         format!("{case}: {line}{of}")
     };

@@ -58,15 +58,15 @@ pub(crate) const COLUMNS: &[Column] = &[
     Column { content: Content::Mean("throughput_rps"), rank: 0 },
     Column { content: Content::HalfWidth("throughput_rps"), rank: 1 },
     Column { content: Content::ToBest, rank: 1 },
-    Column { content: Content::Ranks, rank: 3 },
-    Column { content: Content::Mean("requests_per_cpu_second"), rank: 1 },
-    Column { content: Content::Mean("response_p50_us"), rank: 2 },
-    Column { content: Content::Mean("response_p95_us"), rank: 3 },
+    Column { content: Content::Ranks, rank: 5 },
+    Column { content: Content::Mean("requests_per_cpu_second"), rank: 3 },
+    Column { content: Content::Mean("response_p50_us"), rank: 4 },
+    Column { content: Content::Mean("response_p95_us"), rank: 5 },
     Column { content: Content::Mean("response_p99_us"), rank: 1 },
-    Column { content: Content::Mean("service_p99_us"), rank: 5 },
-    Column { content: Content::Mean("memory_peak_bytes"), rank: 1 },
+    Column { content: Content::Mean("service_p99_us"), rank: 7 },
+    Column { content: Content::Mean("memory_peak_bytes"), rank: 2 },
     Column { content: Content::Mean("unanswered_share"), rank: 1 },
-    Column { content: Content::Mean("throttled_share"), rank: 4 },
+    Column { content: Content::Mean("throttled_share"), rank: 6 },
 ];
 
 /// Those of an open part, in which this metric decides: of the other percentiles, those that some case has.
@@ -136,7 +136,7 @@ impl Column {
 /// What became of a case without any figure.
 fn unmeasured(view: &StudyView<'_>, summary: &CaseSummary) -> &'static str {
     if left_out(view.study, view.trials).contains(&summary.case) {
-        return "left out";
+        return "skipped";
     }
     let last = view.trials.iter().rfind(|trial| trial.case == summary.case);
     match last.map(|trial| &trial.outcome) {

@@ -17,7 +17,7 @@ pub(crate) struct Conclusion {
 }
 
 /// The heading over [`sentences`].
-pub(crate) const VERDICTS: &str = "Verdicts: ratios within blocks, each with its 95 % interval";
+pub(crate) const VERDICTS: &str = "Pairs: ratio within each round, with its 95 % interval";
 
 /// With more cases than this, the report has a sentence for each comparison with the recommended case alone: the others are in JSON.
 const MOST_CASES_IN_PAIRS: usize = 4;
@@ -71,9 +71,9 @@ fn method(view: &StudyView<'_>) -> String {
     let floor = trust::floor(view).map(|floor| format!("; {floor}")).unwrap_or_default();
     let detectable = match analysis.detectable {
         Some(share) if pairs > 1 => {
-            format!("; one pair by itself would show a difference of {} 9 times of 10", percent(share))
+            format!("; one pair alone would show a difference of {} or more in 9 of 10 such studies", percent(share))
         }
-        Some(share) => format!("; 9 of 10 such studies would find a difference of {}", percent(share)),
+        Some(share) => format!("; 9 of 10 such studies would show a difference of {} or more", percent(share)),
         None => String::new(),
     };
     let turns = TurnScatter::of(view.study, view.trials).map(|turns| scatter(&turns)).unwrap_or_default();
@@ -82,7 +82,7 @@ fn method(view: &StudyView<'_>) -> String {
         "Method: {}, ratios within {n} {}; {} intervals{family}{first}; equivalence by two one-sided tests within {}{floor}\
          {turns}{windows_from}{detectable}.",
         analysis.primary.title,
-        if n == 1 { "block" } else { "blocks" },
+        if n == 1 { "round" } else { "rounds" },
         percent(1.0 - ERROR),
         percent(view.study.precision),
     )
@@ -106,7 +106,7 @@ fn scatter(turns: &TurnScatter) -> String {
 
 /// `; windows in place of turns from block 2 on: b: 2 of its 16 workers ended while it was at rest`.
 fn fallen_back(WindowsFrom { block, why }: &WindowsFrom) -> String {
-    format!("; windows in place of turns from block {block} on: {why}")
+    format!("; windows in place of turns from round {block} on: {why}")
 }
 
 /// How wide the interval of the first line is: `; the first line's interval at 99.2 %, one of 6 pairs of candidates`.
@@ -155,14 +155,14 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
         },
         VerdictWord::Equivalent => format!("{a} and {b} are equivalent within {precision}: {times}"),
         VerdictWord::Undecided if (verdict.ratio.n as usize) < MIN_BLOCKS => format!(
-            "undecided: {a} against {b}, {value} times in {} of the {MIN_BLOCKS} blocks that a verdict needs",
+            "undecided: {a} against {b}, {value} times; a verdict needs {MIN_BLOCKS} rounds with both, and has {}",
             verdict.ratio.n
         ),
         VerdictWord::Undecided if !view.analysis.looked_at => {
             format!("not finished: {a} against {b}, {times} so far")
         }
         VerdictWord::Undecided if is_constant(verdict) => {
-            format!("undecided: {a} against {b}, exactly {value} times in all {} blocks", verdict.ratio.n)
+            format!("undecided: {a} against {b}, exactly {value} times in all {} rounds", verdict.ratio.n)
         }
         VerdictWord::Undecided => {
             let remedy = match verdict.blocks_to_decide {
@@ -171,7 +171,8 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
             };
             let alone = match (verdict.ratio.low, verdict.ratio.high) {
                 (Some(low), Some(high)) if low > 1.0 || high < 1.0 => {
-                    format!(", enough if this were the only pair, not as one of {}", view.analysis.verdicts.len())
+                    let pairs = view.analysis.verdicts.len();
+                    format!(", which would count if it were the only pair, but {pairs} pairs are compared")
                 }
                 _ => String::new(),
             };
@@ -196,7 +197,7 @@ fn told_by_figure(verdict: &Verdict) -> Option<&'static Metric> {
 
 fn interval(verdict: &Verdict) -> String {
     match (verdict.ratio.low, verdict.ratio.high) {
-        (Some(low), Some(high)) => format!(" ({} to {}, {} blocks)", ratio(low), ratio(high), verdict.ratio.n),
+        (Some(low), Some(high)) => format!(" ({} to {}, {} rounds)", ratio(low), ratio(high), verdict.ratio.n),
         _ => String::new(),
     }
 }

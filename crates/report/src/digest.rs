@@ -52,7 +52,7 @@ pub(crate) struct Digest {
     roles: BTreeMap<CaseId, CaseRole>,
 }
 
-/// Trials of one case that ended in the same way.
+/// Trials of one case that ended in the same way; figures in the reason are those of the first of them.
 pub(crate) struct Uncounted {
     /// Which: `nginx-fpm, blocks 1, 3`.
     pub(crate) trials: String,
@@ -101,6 +101,7 @@ pub(crate) struct CaseSettings {
 impl Digest {
     pub(crate) fn of(view: &StudyView<'_>) -> Self {
         let (findings, marks) = findings(view);
+        let suspected = bottlenecks(view, &findings);
         let mut digest = Self {
             kinds: kinds(view),
             audits: audits::lines(view),
@@ -113,7 +114,7 @@ impl Digest {
             findings,
             verdicts: Vec::new(),
             conclusion: conclusion(view),
-            bottlenecks: bottlenecks(view),
+            bottlenecks: suspected,
             answers: answers(view),
             activity: view.analysis.cases.iter().filter_map(activity::sentence).collect(),
             settings: settings(&view.study.cases),
@@ -174,7 +175,7 @@ fn question(view: &StudyView<'_>) -> String {
         topology if topology.is_default() => String::new(),
         topology => format!(" for {topology}"),
     });
-    format!("{}: {limits} in all{around}, load {load}, platform {platform}", study.workload)
+    format!("{}: {limits} each{around}, load {load}, platform {platform}", study.workload)
 }
 
 fn ground(view: &StudyView<'_>) -> String {
@@ -198,7 +199,7 @@ fn ground(view: &StudyView<'_>) -> String {
         "{} of {of} trials of {} s measured, in {blocks} {}; {} CPUs ({}), Linux {}; {pinning}",
         measured.count(),
         study.duration.as_secs_f64(),
-        if blocks == 1 { "block" } else { "blocks" },
+        if blocks == 1 { "round" } else { "rounds" },
         machine.cpus,
         machine.cpu_model,
         machine.kernel,
@@ -214,7 +215,7 @@ pub(crate) fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
             Outcome::Failed(reason) => ("failed", reason.as_str()),
         };
         let same = |group: &&mut (&CaseId, &str, &str, Vec<u32>)| {
-            (group.0, group.1, before_logs(group.2)) == (&trial.case, outcome, before_logs(reason))
+            (group.0, group.1) == (&trial.case, outcome) && is_alike(before_logs(group.2), before_logs(reason))
         };
         match groups.iter_mut().find(same) {
             Some((.., blocks)) => blocks.push(trial.block),
@@ -224,8 +225,8 @@ pub(crate) fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
     let left_out = left_out(view.study, view.trials);
     let texts = groups.into_iter().map(|(case, outcome, reason, blocks)| Uncounted {
         trials: match blocks.as_slice() {
-            [block] => format!("{case}, block {block}"),
-            blocks => format!("{case}, blocks {}", numbers(blocks)),
+            [block] => format!("{case}, round {block}"),
+            blocks => format!("{case}, rounds {}", numbers(blocks)),
         },
         outcome: (!left_out.contains(case)).then_some(outcome),
         reason: places::without_runs(reason).into_owned(),
@@ -241,6 +242,17 @@ pub(crate) fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
             .join(": "),
     });
     not_run.chain(texts).collect()
+}
+
+/// Whether two reasons differ in their numbers alone.
+fn is_alike(one: &str, other: &str) -> bool {
+    let words = |text: &str| {
+        text.split(|character: char| character.is_ascii_digit())
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    one == other || words(one) == words(other)
 }
 
 /// A reason without the logs at its end, which tell the time and so are never the same twice.
@@ -287,9 +299,9 @@ fn findings(view: &StudyView<'_>) -> (Vec<FindingGroup>, BTreeMap<CaseId, Vec<us
     (groups, marks)
 }
 
-/// A paragraph for each bottleneck, after the names of all cases that have it. What they were asked to keep to needs no more
-/// words.
-fn bottlenecks(view: &StudyView<'_>) -> Vec<String> {
+/// A sentence for each bottleneck, after the names of all cases that have it, with the number of the finding that says more. What they
+/// were asked to keep to needs none.
+fn bottlenecks(view: &StudyView<'_>, groups: &[FindingGroup]) -> Vec<String> {
     let cases = &view.analysis.cases;
     let suspects: Vec<(&CaseSummary, &Bottleneck)> =
         cases.iter().filter_map(|case| Some((case, case.bottleneck.as_ref()?))).collect();
@@ -301,11 +313,13 @@ fn bottlenecks(view: &StudyView<'_>) -> Vec<String> {
             all if all == cases.len() && all > 1 => "all".to_owned(),
             _ => held.iter().map(|case| case.case.as_str()).collect::<Vec<_>>().join(", "),
         };
-        let findings = held.iter().filter_map(|case| case.findings.iter().find(|finding| finding.id == kind.finding));
-        let remedies = findings
-            .filter(|finding| finding.severity > Severity::Info)
-            .map(|finding| format!(" {} {}", finding.text, finding.advice));
-        format!("Suspected bottleneck of {names}: {}.{}", kind.what, distinct(remedies).concat())
+        let numbers = groups.iter().filter(|group| group.id == kind.finding).filter_map(|group| {
+            let (number, _) = group.title.split_once(' ')?;
+            number.starts_with('[').then_some(number)
+        });
+        let numbers: Vec<&str> = distinct(numbers);
+        let numbers = numbers.iter().map(|number| format!(" {number}")).collect::<String>();
+        format!("Suspected bottleneck of {names}: {}{numbers}.", kind.what)
     });
     paragraphs.collect()
 }

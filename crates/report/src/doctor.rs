@@ -98,7 +98,7 @@ pub fn runtimes(found: &[String]) -> Finding {
     let (severity, text, advice) = if found.is_empty() {
         (Severity::Error, "no runtime is installed".to_owned(), "see what each needs: stampede list runtimes")
     } else {
-        let others = "stampede list runtimes says how to get others";
+        let others = "stampede list runtimes shows how to install others";
         (Severity::Info, format!("{count} here: {}", found.join(", ")), others)
     };
     let evidence = BTreeMap::from([("runtimes".to_owned(), count as f64)]);
@@ -112,8 +112,8 @@ pub fn calibrated(known: Result<&[(Study, NoiseFloor)], &dyn Error>) -> Finding 
         Err(error) => (Severity::Warning, with_causes(error), "choose another store with --store"),
         Ok([]) => (
             Severity::Info,
-            "not measured on this machine: its bias is not known".to_owned(),
-            "stampede compare markdown --calibrate, under the limits and the load that you compare under",
+            "not measured on this machine yet (optional)".to_owned(),
+            "stampede compare markdown --calibrate shows by how much two equal cases seem to differ here; use the limits and the load of your comparisons",
         ),
         Ok(known) => (Severity::Info, newest(known), ""),
     };

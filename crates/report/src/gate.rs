@@ -149,7 +149,7 @@ fn lost(Loss { case, failed, invalid, trials, reason }: &Loss) -> String {
     format!("{lost} of {trials} trials of {case} {verb} not count: {reason}")
 }
 
-/// `requests per second 801 after 1,012 before, 0.792 times (0.771 to 0.813, 9 blocks that scatter by 3.1 %)`.
+/// `requests per second 801 after 1,012 before, 0.792 times (0.771 to 0.813, 9 rounds that scatter by 3.1 %)`.
 fn figures(change: &Change) -> String {
     let interval = interval(change).map_or_else(String::new, |interval| format!("{interval}, "));
     let floor = match change.is_within_floor() {
@@ -164,7 +164,7 @@ fn figures(change: &Change) -> String {
         value(change, &change.base),
         ratio(change.ratio.value),
         change.ratio.n,
-        if change.paired { "blocks" } else { "trials a side" }
+        if change.paired { "rounds" } else { "trials a side" }
     )
 }
 
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(
             terminal(&view(&changes, false), 80),
             "markdown: 1 CPU\n\
-             head: requests per second 802 after 1,012 before, 0.792 times (0.776 to 0.808, 9\n  blocks that scatter \
+             head: requests per second 802 after 1,012 before, 0.792 times (0.776 to 0.808, 9\n  rounds that scatter \
              by 3.1 %)\n\
              Failed: my_<branch> is more than 5 % worse than main: requests per second of\n  head.\n"
         );
@@ -393,7 +393,7 @@ mod tests {
             terminal(&view, 80),
             "markdown: 1 CPU\n\
              head: requests per second 931 after 1,012 before, 0.920 times (0.902 to 0.938, 9\n  \
-             blocks that scatter by 3.1 %), within this machine's noise floor of 12 %\n\
+             rounds that scatter by 3.1 %), within this machine's noise floor of 12 %\n\
              Undecided: this machine's noise floor of 12 % hides whether my_<branch> is more\n  \
              than 5 % worse than main: requests per second of head; it passes. Try a larger\n  \
              --threshold, or a calibration on a quieter machine.\n"

@@ -290,7 +290,7 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
 
 /// A page about a gate: what it says, then the study or the two of them.
 pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
-    let columns = ["case", "metric", "before", "after", "ratio", "95 % interval", "blocks", "outcome"];
+    let columns = ["case", "metric", "before", "after", "ratio", "95 % interval", "rounds", "outcome"];
     let table = Table { columns: columns.map(str::to_owned).to_vec(), rows: gate::rows(view) };
     let mut blocks = vec![HeadBlock::table(table)];
     blocks.extend(gate::methods(view).into_iter().map(HeadBlock::paragraph));

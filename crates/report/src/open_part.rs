@@ -34,7 +34,7 @@ pub(crate) fn blocks(view: &StudyView<'_>) -> Vec<Block> {
     let missing = left_out.iter().map(|LeftOut { case, reason, .. }| Block::Warning(format!("{case}: {reason}")));
     blocks.extend(Block::list("Not measured at this rate", missing));
     let title = shared.analysis.primary.title;
-    let verdicts = format!("Verdicts on the {title}: ratios within blocks, each with its 95 % interval");
+    let verdicts = format!("Verdicts on the {title}: ratios within rounds, each with its 95 % interval");
     blocks.extend(Block::list(&verdicts, sentences(shared, name).into_iter().map(Block::Item)));
     if let [own] = own {
         blocks.extend([
@@ -106,7 +106,7 @@ fn measured(view: &StudyView<'_>) -> String {
         "{measured} of {} trials of {} s measured, in {blocks} {}{end}; stampede show {} has its findings",
         view.trials.len(),
         view.study.duration.as_secs_f64(),
-        if blocks == 1 { "block" } else { "blocks" },
+        if blocks == 1 { "round" } else { "rounds" },
         view.study.id
     )
 }
@@ -141,7 +141,7 @@ pub(crate) fn latency(view: &StudyView<'_>, advice: &Advice) -> Option<String> {
 
 fn beside(versus: &Versus, other: &CaseId) -> String {
     let Some([times, low, high]) = versus.between() else {
-        return format!(", {} times that of {other} (too few blocks for an interval)", ratio(versus.times));
+        return format!(", {} times that of {other} (too few rounds for an interval)", ratio(versus.times));
     };
     match versus.outcome {
         Versused::Better | Versused::Worse => format!(", {times} times that of {other} ({low} to {high})"),

@@ -41,8 +41,8 @@ pub(crate) fn line(view: &StudyView<'_>, recommendation: &Recommendation) -> Str
         Advice::Unfinished if view.analysis.verdicts.is_empty() => unmeasured(view),
         Advice::Unfinished => return unfinished(view),
         Advice::Unmeasured => unmeasured(view),
-        Advice::AllUnfit if text.ships => return format!("No candidate can be recommended: {}.", reasons(unfit)),
-        Advice::AllUnfit => return format!("No case was measured validly: {}.", reasons(unfit)),
+        Advice::AllUnfit if text.ships => return format!("No runtime can be recommended: {}.", reasons(view, unfit)),
+        Advice::AllUnfit => return format!("No case was measured validly: {}.", reasons(view, unfit)),
     };
     let advice = match latency {
         Some(latency) => format!("{}; {latency}.", advice.trim_end_matches('.')),
@@ -50,8 +50,8 @@ pub(crate) fn line(view: &StudyView<'_>, recommendation: &Recommendation) -> Str
     };
     match unfit[..] {
         [] => advice,
-        _ if text.ships => format!("{advice} Not recommended: {}.", reasons(unfit)),
-        _ => format!("{advice} Not compared: {}.", reasons(unfit)),
+        _ if text.ships => format!("{advice} Not recommended: {}.", reasons(view, unfit)),
+        _ => format!("{advice} Not compared: {}.", reasons(view, unfit)),
     }
 }
 
@@ -106,7 +106,7 @@ impl Text<'_> {
     fn known(&self, leads: &[Lead], beside: &[Lead]) -> Option<String> {
         let alone = match self.pairs {
             1 => String::new(),
-            pairs => format!(", enough if this were the only pair, not as one of {pairs}"),
+            pairs => format!(", which would count if it were the only pair, but {pairs} pairs are compared"),
         };
         if let [lead @ Lead { verdict, own, .. }] = leads {
             let far = match own.low {
@@ -131,7 +131,8 @@ impl Text<'_> {
             more => format!("; and {more} more pairs"),
         };
         let told = known.get(..MOST_PAIRS).unwrap_or(&known).join("; ");
-        (!known.is_empty()).then(|| format!("Known from each pair alone: {told}{more}."))
+        let pairs = self.pairs;
+        (!known.is_empty()).then(|| format!("Likely, but not certain with {pairs} pairs compared: {told}{more}."))
     }
 
     /// What would decide these comparisons.
@@ -149,7 +150,7 @@ impl Text<'_> {
             );
         }
         if verdicts().any(is_constant) {
-            return "some of their ratios are the same in every block, so there is no interval".to_owned();
+            return "some of their ratios are the same in every round, so there is no interval".to_owned();
         }
         let undecided = verdicts().filter(|verdict| verdict.verdict == VerdictWord::Undecided);
         let blocks: Option<Vec<u32>> = undecided.map(needed).collect();
@@ -174,10 +175,16 @@ impl Text<'_> {
 
     fn alone(&self, case: &CaseId, lead: Option<&Lead>, unfit: &[(CaseId, Unfit)]) -> String {
         let name = self.named(case);
-        let compared = lead.map_or_else(|| ".".to_owned(), |lead| format!(": {}.", self.compared(lead)));
+        let compared = match lead {
+            None => ".".to_owned(),
+            Some(lead) if lead.verdict.verdict == VerdictWord::Undecided => {
+                format!(". Which is faster is undecided: {}.", self.compared(lead))
+            }
+            Some(lead) => format!(": {}.", self.compared(lead)),
+        };
         match (self.ships, unfit) {
-            (true, []) => format!("{name} is the only candidate{compared}"),
-            (true, _) => format!("Ship {name}, the only candidate that can be recommended{compared}"),
+            (true, []) => format!("Only {name} can be recommended{compared}"),
+            (true, _) => format!("Ship {name}, the only one that can be recommended{compared}"),
             (false, _) => format!("{name} is the only case that was measured validly{compared}"),
         }
     }
@@ -192,20 +199,20 @@ impl Text<'_> {
     fn times(&self, Verdict { b, .. }: &Verdict, estimate: &Estimate) -> String {
         let role = self.view.study.cases.iter().find(|case| case.id == *b).map(|case| case.role);
         let role = match role {
-            Some(CaseRole::Reference) if self.ships => ", a reference",
-            Some(CaseRole::NotForProduction) if self.ships => ", which is not for production",
+            Some(CaseRole::Reference) if self.ships => ", which is there for reference",
+            Some(CaseRole::NotForProduction) if self.ships => ", which is for development only",
             _ => "",
         };
         let title = self.metric().title;
         match (estimate.low, estimate.high) {
             (Some(low), Some(high)) => {
                 let [value, low, high] = ratio_between(estimate.value, low, high);
-                format!("{value} times the {title} of {b}{role} ({low} to {high})")
+                format!("{value} times the {title} of {b} ({low} to {high}){role}")
             }
             _ => {
-                let blocks = if estimate.n == 1 { "1 block".to_owned() } else { format!("{} blocks", estimate.n) };
+                let rounds = if estimate.n == 1 { "1 round".to_owned() } else { format!("{} rounds", estimate.n) };
                 format!(
-                    "{} times the {title} of {b}{role} (in {blocks}, too few for an interval)",
+                    "{} times the {title} of {b} (in {rounds}, too few for an interval){role}",
                     ratio(estimate.value)
                 )
             }
@@ -275,15 +282,21 @@ fn range(estimate: &Estimate) -> String {
     }
 }
 
-fn reasons(unfit: &[(CaseId, Unfit)]) -> String {
-    let of = unfit.iter().map(|(case, unfit)| format!("{case} ({})", reason(unfit)));
+fn reasons(view: &StudyView<'_>, unfit: &[(CaseId, Unfit)]) -> String {
+    let of = unfit.iter().map(|(case, unfit)| format!("{case} ({})", reason(view, case, unfit)));
     of.collect::<Vec<_>>().join(", ")
 }
 
 /// Why a case may not be recommended, in a few words.
-fn reason(unfit: &Unfit) -> String {
+fn reason(view: &StudyView<'_>, case: &CaseId, unfit: &Unfit) -> String {
+    let trials = || view.trials.iter().filter(|trial| trial.case == *case);
     match unfit {
-        Unfit::NotMeasured => "not measured".to_owned(),
+        Unfit::NotMeasured => match (trials().count(), trials().any(|trial| trial.measurement.is_some())) {
+            (0, _) => "not measured".to_owned(),
+            (1, true) => "its one trial does not count".to_owned(),
+            (trials, true) => format!("none of its {trials} trials counts"),
+            (_, false) => "failed".to_owned(),
+        },
         Unfit::Failed(1) => "failed once".to_owned(),
         Unfit::Failed(times) => format!("failed {times} times"),
         Unfit::WrongAnswers(1) => "1 request without a right answer".to_owned(),
@@ -321,25 +334,26 @@ fn unmeasured(view: &StudyView<'_>) -> String {
         *measured.entry(trial.block).or_default() += 1;
     }
     if measured.values().all(|trials| *trials < 2) {
-        return "No result: no two cases were measured in one block. The reasons are below, with the trials that do not count."
+        return "No result: no two cases were measured in the same round. The reasons are below, with the trials that do not count."
             .to_owned();
     }
     format!(
-        "No result by {}: no two cases have this figure in one block. It is missing if requests had no answer, or were too few; --metric chooses another.",
+        "No result by {}: no two cases have this figure in the same round. It is missing if requests had no answer, or were too few; --metric chooses another.",
         view.analysis.primary.title
     )
 }
 
 /// Why the verdicts of a study that was ended before its end are open.
 fn unfinished(view: &StudyView<'_>) -> String {
-    let blocks = view.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
-    let end = match view.study.rounds {
-        Rounds::Fixed(rounds) => format!("its {rounds} rounds are measured"),
-        Rounds::Auto { .. } => "its first look is due".to_owned(),
-    };
-    format!(
-        "No verdict before the study is finished: it reached block {blocks}, and looking before {end} would find differences that are not there."
-    )
+    let rounds = view.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
+    let rounds = if rounds == 1 { "1 round was".to_owned() } else { format!("{rounds} rounds were") };
+    match view.study.rounds {
+        Rounds::Fixed(of) => format!("No verdict yet: {rounds} measured of {of}. Continue with --resume."),
+        Rounds::Auto { .. } => format!(
+            "No verdict: {rounds} measured, which is too early to tell. Give it more time (--max-time, at least 3 rounds), \
+             or continue an interrupted study with --resume."
+        ),
+    }
 }
 
 #[cfg(test)]

@@ -222,7 +222,7 @@ pub(crate) fn sentences(view: &StudyView<'_>) -> (Vec<String>, Vec<String>) {
 /// How two services compare in answers for each second of a vCPU.
 fn more_for_its_cpu(verdict: &Verdict) -> String {
     let Verdict { a, b, ratio: Estimate { value, low, high, n }, verdict, .. } = verdict;
-    let blocks = if *n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
+    let blocks = if *n == 1 { "1 round".to_owned() } else { format!("{n} rounds") };
     let interval = match (low, high) {
         (Some(low), Some(high)) => format!("{} to {}, {blocks}", ratio(*low), ratio(*high)),
         _ => format!("{blocks}, and a verdict takes {MIN_BLOCKS}"),

@@ -187,11 +187,11 @@ fn outcome(view: &SizeView<'_>, place: usize) -> String {
         Some(SizeFate::Confirmed) => {
             let chosen = view.found.choice.as_ref().is_some_and(|choice| choice.cell == place);
             let what = if chosen { "CHOSEN: holds" } else { "holds" };
-            format!("{what}, shown in {blocks} blocks")
+            format!("{what}, shown in {blocks} rounds")
         }
         Some(SizeFate::Refuted) => match blocks_of(view, place).and_then(|blocks| blocks.reason.as_ref()) {
             Some(reason) => reason.clone(),
-            None => format!("not confirmed in {blocks} blocks"),
+            None => format!("not confirmed in {blocks} rounds"),
         },
         Some(SizeFate::Held) => "held in one trial".to_owned(),
         Some(SizeFate::Missed) => "missed in one trial".to_owned(),
@@ -303,7 +303,7 @@ fn shown(view: &SizeView<'_>, confirmation: &Confirmation) -> String {
         (failed, of) => format!("{failed} of {of} requests without a right answer"),
     };
     format!(
-        "Its response times were {}, {errors}, in {blocks} blocks that were not used to choose it.",
+        "Its response times were {}, {errors}, in {blocks} rounds that were not used to choose it.",
         sides.join(" and ")
     )
 }

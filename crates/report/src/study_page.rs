@@ -62,7 +62,7 @@ pub(crate) fn verdicts(digest: &Digest) -> Vec<Block> {
 }
 
 pub(crate) fn answers(digest: &Digest) -> Vec<Block> {
-    items("Sizes of checked answers, in bytes", &digest.answers)
+    items("Response sizes in bytes", &digest.answers)
 }
 
 pub(crate) fn parts(digest: &Digest) -> Vec<Block> {

@@ -15,8 +15,8 @@ use crate::{inside, open_part};
 
 /// Renders a study for a terminal of this many characters a line. Without colour nothing is lost.
 ///
-/// What it comes to is the first line, unless its limits were not in force, and how that follows the last. The table leaves out its least important columns until it
-/// fits. Settings are left out: see [`settings`]. It ends with a line break.
+/// What it comes to is the first line, unless its limits were not in force; the table follows, then what is to be known of it, and the
+/// last line is how it follows. The table leaves out its least important columns until it fits. Settings are left out: see [`settings`]. It ends with a line break.
 pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
     let mut blocks = Vec::new();
     match why::explanation(view) {
@@ -31,19 +31,21 @@ fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
     let conclusion = digest.conclusion.take();
     let (plain, method) = conclusion.map(|Conclusion { plain, method }| (plain, method)).unzip();
     first(&digest, plain, blocks);
-    for part in [answers, parts, trouble, verdicts, head] {
-        blocks.extend(part(&digest));
-    }
+    blocks.extend([Block::Gap, Block::Strong(digest.question.clone())]);
     blocks.extend(cases(view, &digest));
     if !digest.kinds.is_empty() {
         let table = by_kind("case, request", &digest.kinds, |case| digest.name(case));
         blocks.extend([Block::Caption(KINDS.to_owned()), Block::Table(table)]);
     }
-    blocks.extend(audits(&digest));
-    blocks.extend(inside::blocks(view));
     blocks.extend(open_part::blocks(view));
-    blocks.extend([Block::Gap, Block::Paragraph(digest.study), Block::Gap]);
-    blocks.extend(digest.bottlenecks.into_iter().chain(method).map(Block::Paragraph));
+    blocks.extend([trouble(&digest), verdicts(&digest)].concat());
+    blocks.extend(inside::blocks(view));
+    blocks.extend([parts(&digest), audits(&digest), answers(&digest)].concat());
+    blocks.push(Block::Gap);
+    blocks.extend(digest.bottlenecks.iter().cloned().map(Block::Paragraph));
+    blocks.push(Block::Gap);
+    blocks.extend(ground(&digest));
+    blocks.extend(std::iter::once(digest.study).chain(method).map(Block::Paragraph));
 }
 
 /// What a study comes to, after what speaks against believing it.

@@ -23,7 +23,7 @@ pub fn pilot(pilot: &Pilot) -> String {
 pub(crate) fn warm_up(view: &StudyView<'_>) -> String {
     let study = view.study;
     if study.groundwork.warm_ups.is_empty() {
-        return format!("warm-up of {} s, without pilots", study.warm_up.as_secs_f64());
+        return format!("warm-up of {} s", study.warm_up.as_secs_f64());
     }
     let mut groups: BTreeMap<(Duration, String), Vec<&str>> = BTreeMap::new();
     for (case, WarmUp { length, pilot: shown }) in &study.groundwork.warm_ups {
@@ -56,7 +56,7 @@ pub(crate) fn yard_stick(view: &StudyView<'_>) -> Option<String> {
         without,
     }) = drift(view.yard_stick)
     else {
-        return Some("reference server: it could not be measured in any block".to_owned());
+        return Some("reference server: it could not be measured in any round".to_owned());
     };
     let rate = number(median_rps);
     let mut text = match readings {
@@ -68,7 +68,7 @@ pub(crate) fn yard_stick(view: &StudyView<'_>) -> Option<String> {
         ),
     };
     if !standing_out.is_empty() {
-        let blocks = standing_out.iter().map(|(block, share)| format!("block {block} at {}", ratio(*share)));
+        let blocks = standing_out.iter().map(|(block, share)| format!("round {block} at {}", ratio(*share)));
         let stand = if standing_out.len() == 1 { "stands" } else { "stand" };
         text.push_str(&format!(
             "; {} {stand} out: something else disturbed the machine",
@@ -81,7 +81,7 @@ pub(crate) fn yard_stick(view: &StudyView<'_>) -> Option<String> {
     }
     if !without.is_empty() {
         let blocks: Vec<String> = without.iter().map(|block| count(u64::from(*block))).collect();
-        text.push_str(&format!("; it failed in block {}", blocks.join(", ")));
+        text.push_str(&format!("; it failed in round {}", blocks.join(", ")));
     }
     Some(text)
 }
@@ -92,7 +92,7 @@ pub(crate) fn floor(view: &StudyView<'_>) -> Option<String> {
     match floor.and_then(|floor| floor.metrics.get(view.analysis.primary.key)) {
         Some(Floor { share, pairs, .. }) => Some(format!("noise floor {} ({pairs} pairs)", percent(*share))),
         None if view.study.kind == StudyKind::Calibrate => None,
-        None => Some("no noise floor known here (--calibrate)".to_owned()),
+        None => Some("noise floor not measured here (--calibrate)".to_owned()),
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn calibration(view: &StudyView<'_>) -> Option<String> {
         return None;
     }
     let Some(NoiseFloor { metrics, .. }) = noise_floor(view.study, view.trials) else {
-        return Some("No noise floor: that takes 3 blocks that count.".to_owned());
+        return Some("No noise floor: that takes 3 rounds that count.".to_owned());
     };
     let model = match view.study.cases.first().map(|case| &case.load) {
         Some(Load::Open { .. }) => "open",

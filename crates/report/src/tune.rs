@@ -109,7 +109,7 @@ fn near(view: &TuneView<'_>) -> Vec<Block> {
 }
 
 fn held(view: &TuneView<'_>) -> Vec<Block> {
-    Block::list("The winner in new blocks", verdicts(view).into_iter().map(Block::Item))
+    Block::list("The winner in new rounds", verdicts(view).into_iter().map(Block::Item))
 }
 
 pub(crate) fn question(view: &TuneView<'_>) -> String {
@@ -260,7 +260,7 @@ pub(crate) fn conclusion(view: &TuneView<'_>) -> Vec<String> {
 fn shortcomings(view: &TuneView<'_>, held: &Held<'_>) -> Vec<String> {
     let winner = winner_of(held.view.study);
     if measured(held, &winner).is_empty() {
-        return vec!["The winner has no valid trial in new blocks, so there is no result.".to_owned()];
+        return vec!["The winner has no valid trial in new rounds, so there is no result.".to_owned()];
     }
     let bottleneck = held.view.analysis.case(&winner).and_then(|summary| summary.bottleneck.as_ref());
     let limit = bottleneck.map_or_else(
@@ -270,7 +270,7 @@ fn shortcomings(view: &TuneView<'_>, held: &Held<'_>) -> Vec<String> {
     let told = |missed: Shortfall| {
         let times = ratio(missed.times);
         format!(
-            "No settings that were tried meet {}: in new blocks the best are {times} times beyond it; {limit}.",
+            "No settings that were tried meet {}: in new rounds the best are {times} times beyond it; {limit}.",
             missed.term
         )
     };
@@ -296,7 +296,7 @@ fn against_defaults(view: &TuneView<'_>, held: Option<&Held<'_>>, is_default: bo
             return (format!("The settings found meet {}; the defaults do not, by {times} times.", missed.term), true);
         }
         (Some(missed), None) if !measured(held, &default).is_empty() => {
-            return keep(format!("The defaults meet {} in the same blocks: keep the defaults.", missed.term));
+            return keep(format!("The defaults meet {} in the same rounds: keep the defaults.", missed.term));
         }
         _ => {}
     }
@@ -312,7 +312,7 @@ fn against_defaults(view: &TuneView<'_>, held: Option<&Held<'_>>, is_default: bo
             "The settings found and the defaults are equal within {}: keep the defaults.",
             percent(held.view.study.precision)
         )),
-        Outcome::Worse => keep("Keep the defaults: the settings found were worse in new blocks.".to_owned()),
+        Outcome::Worse => keep("Keep the defaults: the settings found were worse in new rounds.".to_owned()),
         Outcome::Undecided => keep(format!(
             "Undecided whether the settings found are better than the defaults ({} times): use a larger --budget.",
             ratio(times)

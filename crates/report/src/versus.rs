@@ -54,7 +54,7 @@ impl Versus {
     /// ` (1.88 to 1.96, 4 blocks)`, or nothing.
     pub(crate) fn interval(&self) -> String {
         self.interval.map_or_else(String::new, |(low, high)| {
-            format!(" ({} to {}, {} blocks)", ratio(low), ratio(high), self.blocks)
+            format!(" ({} to {}, {} rounds)", ratio(low), ratio(high), self.blocks)
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::page::{Column, Table};
 use crate::quantity::{in_tables, percent, ratio};
 
 /// The heading over the table of changes.
-pub(crate) const CHANGES: &str = "Each change alone, compared with the unchanged case in the same blocks";
+pub(crate) const CHANGES: &str = "Each change alone, compared with the unchanged case in the same rounds";
 
 /// What there is to say.
 pub(crate) struct Told {
@@ -162,7 +162,7 @@ fn came_of(test: &Test, primary: &Metric) -> String {
     let Some(estimate) = test.ratio else { return change(&test.intervention) };
     let interval = interval(&estimate).map_or_else(String::new, |interval| format!("{interval}, "));
     format!(
-        "{} gave {} times the {} ({interval}{} blocks)",
+        "{} gave {} times the {} ({interval}{} rounds)",
         change(&test.intervention),
         ratio(estimate.value),
         primary.title,
@@ -225,7 +225,7 @@ fn method(view: &StudyView<'_>, explanation: &Explanation) -> String {
     format!(
         "Method: {}, ratios within {n} {}; directions at 5 % over all {} changes (Holm); an effect below {} counts as none; changes are ranked by effect (logarithm of the ratio over that of the change){floor}.",
         view.analysis.primary.title,
-        if n == 1 { "block" } else { "blocks" },
+        if n == 1 { "round" } else { "rounds" },
         explanation.tests.len(),
         percent(view.study.precision),
     )

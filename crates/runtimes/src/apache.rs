@@ -100,7 +100,7 @@ pub(crate) const CONNECTION_TUNABLES: [Tunable; 6] = [
 /// Defaults for [`CONNECTION_TUNABLES`].
 pub(crate) fn connection_defaults(cx: &DefaultsContext<'_>) -> Tuning {
     Tuning::new()
-        .with_default("MaxConnectionsPerChild", 0, "replacing children would be measured with the requests")
+        .with_default("MaxConnectionsPerChild", 0, "children are not replaced while measuring")
         .with_default(
             "ListenBacklog",
             u64::from(cx.load.connections()).max(511),

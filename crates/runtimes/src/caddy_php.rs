@@ -119,7 +119,7 @@ pub(crate) fn defaults(cx: &DefaultsContext<'_>, mode: &str, reason: &str) -> Tu
         let workers = cx.given.count(WORKERS).unwrap_or(pool.workers);
         tuning = tuning
             .with_default(WORKERS, pool.workers, pool.reason)
-            .with_default(MAX_REQUESTS, 0, "starting the application anew would be measured with the requests")
+            .with_default(MAX_REQUESTS, 0, "the application is not started again while measuring")
             .with_default(
                 THREADS,
                 workers + 1,

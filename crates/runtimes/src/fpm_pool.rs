@@ -107,15 +107,15 @@ pub(crate) fn defaults(cx: &DefaultsContext<'_>) -> Tuning {
     let pool = pool::for_cores(cx.limits, cx.load);
     let backlog = u64::from(cx.load.connections()).max(511);
     let common = Tuning::new()
-        .with_default("listen", "unix", "both are on one machine, and a unix socket has no TCP to pay for")
+        .with_default("listen", "unix", "on one machine a unix socket is cheaper than TCP")
         .with_default(
             "listen.backlog",
             backlog,
-            "PHP's own 511, or the load's connections where they are more, so that none is refused",
+            "PHP's default, or the number of connections if that is larger, so that none is refused",
         )
-        .with_default("pm", "static", "no worker is started or ended while measuring")
+        .with_default("pm", "static", "no worker starts or stops while measuring")
         .with_default("pm.max_children", pool.workers, pool.reason)
-        .with_default("pm.max_requests", 0, "replacing workers would be measured with the requests");
+        .with_default("pm.max_requests", 0, "workers are not replaced while measuring");
     let children = cx.given.count("pm.max_children").unwrap_or(pool.workers).max(1);
     match mode(cx.given) {
         "dynamic" => with_spare(common, children, cx.given),

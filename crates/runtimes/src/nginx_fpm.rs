@@ -179,21 +179,21 @@ impl Runtime for NginxFpm {
             .with_default(
                 "worker_processes",
                 cx.limits.cpus.whole_cores(),
-                format!("one for each whole core of {} CPUs, not of the machine's", cx.limits.cpus),
+                format!("one per CPU of the limit of {}, not of the machine", cx.limits.cpus),
             )
             .with_default("keepalive_timeout", front::KEEPALIVE_SECONDS, front::KEEPALIVE_REASON)
             .with_default(
                 "keepalive_requests",
                 UNLIMITED_REQUESTS,
-                "without end; nginx's own 1000 would be measured as new connections",
+                "practically unlimited: with nginx's own 1000, reconnecting would be measured too",
             )
             .with_default(fpm::KEEP_CONN, "off", "nginx's own default; a kept connection holds a worker")
-            .with_default(KEPT_FOR, 8, "others wait until a worker is free; nginx's own 1000 is a long time for them")
+            .with_default(KEPT_FOR, 8, "a kept connection occupies a worker, so it is closed soon; nginx's own is 1000")
             .with_default("fastcgi_buffers", 8, "nginx's own default")
             .with_default("fastcgi_buffer_size", 4096, "nginx's own default: one page")
             .with_default(BODY_SIZE, 8 << 20, "8 MiB, as PHP's own post_max_size; nginx's own is 1 MiB")
             .with_default(HEADER_BUFFERS, 8192, "nginx's own default, in 4 buffers")
-            .with_default("access_log", "off", "writing it would be measured with the requests")
+            .with_default("access_log", "off", "logging would cost time in every request")
             .with_default(SUPERVISOR, "none", "Stampede itself starts both and notices when one ends")
             .overlaid_with(cx.given)
     }

@@ -161,7 +161,7 @@ impl Runtime for RoadRunner {
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         let pool = pool::for_cores(cx.limits, cx.load);
-        let replacing = "replacing processes would be measured with the requests";
+        let replacing = "processes are not replaced while measuring";
         go::defaults(cx)
             .with_default(WORKERS, pool.workers, pool.reason)
             .with_default(MAX_JOBS, 0, replacing)

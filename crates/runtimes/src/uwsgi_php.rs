@@ -162,7 +162,7 @@ impl Runtime for UwsgiPhp {
                 u64::from(cx.load.connections()).max(100),
                 "uWSGI's own 100, or the load's connections where they are more, so that none is refused",
             )
-            .with_default("max-requests", 0, "replacing workers would be measured with the requests")
+            .with_default("max-requests", 0, "workers are not replaced while measuring")
             .with_default(BUFFER_SIZE, 8192, "as nginx's buffer for headers; uWSGI's own is 4096")
             .overlaid_with(cx.given)
     }

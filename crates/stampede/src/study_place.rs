@@ -31,12 +31,12 @@ impl StudyPlace<'_> {
                 Some(finished_at) => record.store().finish_study(&study.id, finished_at),
                 None => Ok(()),
             };
-            // The report comes last: its end is what a reader looks for.
-            if self.report.on_terminal() && stored.is_ok() {
-                screen::print(&format!("\nstored in {}\n", self.store.display()))?;
-            }
             open_part = record.store().open_part(&study.id).ok().flatten();
             self.report.write(&study, finished_at, record.trials(), record.yard_stick(), open_part.clone())?;
+            if self.report.on_terminal() && stored.is_ok() {
+                let next = "stampede report makes a page of it, stampede why tests what holds it back";
+                screen::print(&format!("\nStored in {}; {next}.\n", self.store.display()))?;
+            }
             stored.map_err(Failure::missing)?;
         }
         let parts = open_part.iter().flat_map(|part| iter::once(&part.shared).chain(&part.own));

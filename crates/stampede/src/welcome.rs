@@ -1,13 +1,10 @@
 //! `stampede` without a command: what this folder holds, and what to type next.
 
-use std::io;
 use std::path::Path;
 
-use clap::CommandFactory;
 use stampede_conduct::{Failure, Host};
 use stampede_plan::{ComparePlan, DatabaseFlags, HostFlag, IndexFlag, PLAN_FILE};
 
-use crate::args::Args;
 use crate::exit::Exit;
 use crate::{Outcome, list, screen};
 use stampede_catalogue::BuiltIn;
@@ -35,10 +32,8 @@ fn greet(folder: &Path, host: &dyn Host) -> Outcome {
         }
         Err(mistakes) if folder.join(PROJECT).is_file() => Err(Failure::usage(mistakes)),
         Err(_) => {
-            screen::note("No application found in this folder (index.php, public/index.php, web/index.php).\n");
-            let help = Args::command().max_term_width(100).render_help();
-            let coloured = screen::colour_on(&io::stderr());
-            screen::write(if coloured { help.ansi().to_string() } else { help.to_string() }.as_bytes());
+            let seen = "No application found in this folder (index.php, public/index.php, web/index.php).";
+            screen::note(&format!("{seen}\n\nNext:\n{}", rows(&ELSEWHERE)));
             Ok(Exit::Usage)
         }
     }
@@ -46,22 +41,31 @@ fn greet(folder: &Path, host: &dyn Host) -> Outcome {
 
 /// Commands, each with what it is for.
 const OF_A_PLAN: [(&str, &str); 3] = [
-    ("stampede compare", "measure what the plan says"),
-    ("stampede compare --dry-run", "print what that would be"),
+    ("stampede compare", "run the comparison in stampede.yaml"),
+    ("stampede compare --dry-run", "show what it would run"),
     ("stampede --help", "all commands"),
 ];
 const OF_A_REVISION: (&str, &str) = ("stampede gate HEAD .", "do the changes since the last commit slow it down?");
 const OF_AN_APPLICATION: [(&str, &str); 4] = [
     ("stampede compare .", "which runtime is fastest for it"),
-    ("stampede init .", "write a plan first, with its answers"),
+    ("stampede init .", "write a plan (stampede.yaml) and record the expected responses"),
     OF_A_REVISION,
     ("stampede --help", "all commands"),
 ];
 
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("stampede compare DIR", "which runtime is fastest for the application in DIR"),
+    ("stampede compare hello", "the same for a built-in one (stampede list workloads)"),
+    ("stampede --help", "all commands"),
+];
+
 fn next(seen: &str, commands: &[(&str, &str)]) -> Outcome {
-    let rows = commands.iter().map(|(command, purpose)| format!("  {command:<28}{purpose}\n"));
-    screen::print(&format!("{seen}\n\nNext:\n{}", rows.collect::<String>()))?;
+    screen::print(&format!("{seen}\n\nNext:\n{}", rows(commands)))?;
     Ok(Exit::Done)
+}
+
+fn rows(commands: &[(&str, &str)]) -> String {
+    commands.iter().map(|(command, purpose)| format!("  {command:<28}{purpose}\n")).collect()
 }
 
 #[cfg(test)]
@@ -99,9 +103,9 @@ mod tests {
                 "scripts",
                 &[("public/index.php", "<?php echo 1;")],
                 0,
-                &["This folder is a", "able to serve it", "stampede compare ."],
+                &["This folder is a", "that can serve it", "stampede compare ."],
             ),
-            ("nothing", &[], 2, &["No application found", "Usage: stampede", "Examples:"]),
+            ("nothing", &[], 2, &["No application found", "stampede compare hello", "stampede compare hello"]),
             (
                 "a repository",
                 &[("index.php", "<?php echo 1;"), (".git/HEAD", "ref: refs/heads/main")],

@@ -51,7 +51,7 @@ pub(super) fn closed(record: &Record<'_>) -> Option<Finding> {
             "closes-connections",
             Severity::Warning,
             format!(
-                "It closes the connection after {} of its answers: its figures include the cost of opening connections, and cannot be compared with those of servers that keep them open.{way}",
+                "It closes the connection after {} of its responses, so its figures include the cost of connecting: do not compare them with those of servers that keep connections open.{way}",
                 percent(share.min(1.0))
             ),
             [("reconnects", reconnects as f64), ("answered", answered as f64)]
@@ -138,7 +138,7 @@ mod tests {
         };
         assert_eq!(closing(0.01), None);
         let finding = closing(1.0).unwrap();
-        assert!(finding.text.starts_with("It closes the connection after 100 % of its answers"));
+        assert!(finding.text.starts_with("It closes the connection after 100 % of its responses"));
     }
 
     #[test]

@@ -77,18 +77,20 @@ pub(super) fn noisy(record: &Record<'_>) -> Option<Finding> {
     }
     let who = match (others_share >= NOTABLE / 2.0, stolen_share >= NOTABLE / 2.0) {
         (true, true) => format!(
-            "Other programs took {} of this machine's CPU time, and other guests of its host {}",
+            "Other programs used {} of this machine's CPU time, and other virtual machines of its host {}",
             percent(others_share),
             percent(stolen_share)
         ),
-        (false, true) => format!("Other guests of its host took {} of this machine's CPU time", percent(stolen_share)),
-        _ => format!("Other programs took {} of this machine's CPU time", percent(others_share)),
+        (false, true) => {
+            format!("Other virtual machines of its host used {} of this machine's CPU time", percent(stolen_share))
+        }
+        _ => format!("Other programs used {} of this machine's CPU time", percent(others_share)),
     };
     let unused = super::cpu_used(record).map(|used| (1.0 - used) * record.case.limits.cpus.cores());
     Some(finding(
         ID,
         Severity::Warning,
-        format!("{who} while it was measured, and {} were left.", percent(idle / processors)),
+        format!("{who} during the measurement; {} was idle.", percent(idle / processors)),
         [(OTHERS, others_share), (STOLEN, stolen_share), ("idle_share", idle / processors), (IDLE, idle)]
             .into_iter()
             .chain(unused.map(|unused| (UNUSED, unused))),
@@ -138,13 +140,15 @@ mod tests {
             (
                 1_200,
                 0,
-                Some("Other programs took 20 % of this machine's CPU time while it was measured, and 60 % were left."),
+                Some("Other programs used 20 % of this machine's CPU time during the measurement; 60 % was idle."),
             ),
-            (1_200, 400, Some("Other guests of its host took 20 % of this machine's CPU time while")),
+            (1_200, 400, Some("Other virtual machines of its host used 20 % of this machine's CPU time during")),
             (
                 800,
                 300,
-                Some("Other programs took 25 % of this machine's CPU time, and other guests of its host 15 % while"),
+                Some(
+                    "Other programs used 25 % of this machine's CPU time, and other virtual machines of its host 15 % during",
+                ),
             ),
         ] {
             let finding = found(noisy, changed(idle, stolen));

@@ -56,13 +56,13 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
     let idle = percent(1.0 - used);
     let text = match told {
         None => format!(
-            "It has workers for {} of the load's {} connections, while {idle} of its CPU was idle: requests wait for a \
+            "It can serve {} of the load's {} connections at once, while {idle} of the CPU was idle: requests wait for a \
              worker, not for CPU.",
             workers * replicas,
             connections.unwrap_or(queue)
         ),
         Some((unit, share)) => format!(
-            "{unit}: {} busy in {} of the samples, while {idle} of its CPU was idle: requests wait for a worker, not for CPU.",
+            "{unit}: {} busy in {} of the samples, while {idle} of the CPU was idle: requests wait for a worker, not for CPU.",
             if workers == 1 { "its only worker was".to_owned() } else { format!("all its {workers} workers were") },
             percent(share)
         ),
@@ -270,7 +270,7 @@ mod tests {
         let text = found(16, 625, 40 << 20, &sampling(4, 0, 12)).unwrap().text;
         assert_eq!(
             text,
-            "php-fpm: all its 4 workers were busy in 100 % of the samples, while 75 % of its CPU was idle: requests wait \
+            "php-fpm: all its 4 workers were busy in 100 % of the samples, while 75 % of the CPU was idle: requests wait \
              for a worker, not for CPU."
         );
     }

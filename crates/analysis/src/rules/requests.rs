@@ -71,7 +71,7 @@ pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
         [("failed", failed as f64), ("failed_share", share)],
         match are_wrong && statuses.contains_key(&TOO_MANY) {
             true => "Turn off the application's rate limit: all requests come from one address.",
-            false => "Read the server's log before its other figures: errors are often answered faster than successes.",
+            false => "Fix these first: errors are often answered faster than successes, so the other figures mislead.",
         },
     ))
 }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn failed_requests_are_told_by_cause() {
         for (statuses, causes, advice) in [
-            (&[][..], "12000 with another status", "Read the server's log"),
+            (&[][..], "12000 with another status", "Fix these first"),
             (
                 &[(200, 5_000), (429, 4_000)],
                 "12000 with status 429 Too Many Requests",
@@ -155,10 +155,10 @@ mod tests {
             (
                 &[(500, 1_000), (503, 3_000)],
                 "3000 with status 500 Internal Server Error, 9000 with status 503 Service Unavailable",
-                "Read the server's log",
+                "Fix these first",
             ),
             // Some of these were right.
-            (&[(404, 9_000)], "12000 with another status", "Read the server's log"),
+            (&[(404, 9_000)], "12000 with another status", "Fix these first"),
         ] {
             let finding = found(failed, |trial| {
                 let measurement = trial.measurement.as_mut().unwrap();

@@ -109,7 +109,7 @@ impl Rivals<'_, '_> {
             "large-instance",
             severity,
             format!(
-                "With {} requests at once an instance answers {:.1} per vCPU-second, {value:.2} times ({low:.2} to {high:.2}, {n} blocks) the {:.1} of {other} with {}: {judged}.{why}{beside}",
+                "With {} requests at once an instance answers {:.1} per vCPU-second, {value:.2} times ({low:.2} to {high:.2}, {n} rounds) the {:.1} of {other} with {}: {judged}.{why}{beside}",
                 at_once.0, of_large.per_vcpu, of_small.per_vcpu, at_once.1
             ),
             [
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(severity, Severity::Warning);
         for part in [
             "With 80 requests at once an instance answers 160.0 per vCPU-second, 0.40 times (0.3",
-            "3 blocks) the 401.6 of small with 1: it collapses.",
+            "3 rounds) the 401.6 of small with 1: it collapses.",
             "in what an answer costs: 6.25 ms of CPU per answer against 1.99 ms, and 100 % of the CPU used against 80 %.",
             "Findings of this one alone: pool-below-concurrency.",
         ] {

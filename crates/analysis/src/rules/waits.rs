@@ -2,13 +2,15 @@
 
 use stampede_core::{Finding, Load, Severity};
 
-use super::pool::{IDLE, left};
-use super::{finding, percent};
+use super::pool::{self, IDLE, left};
+use super::{finding, generator, neighbours, percent};
 use crate::metric::ratio;
 use crate::record::Record;
 
 /// Below this wait for a request, in milliseconds, it may be the way between server and client, and turns of the scheduler.
 const NOTICEABLE_MS: f64 = 2.0;
+/// The same where others compute, or the generator is at its limit: some time slices of the scheduler (3 ms, and 4 ms between its ticks).
+const NOTICEABLE_MS_ON_A_BUSY_MACHINE: f64 = 10.0;
 
 /// Most of a request's time is a wait while CPU is left: for a database, another service, a lock or a disk.
 pub(super) fn elsewhere(record: &Record<'_>) -> Option<Finding> {
@@ -18,6 +20,10 @@ pub(super) fn elsewhere(record: &Record<'_>) -> Option<Finding> {
         return None;
     }
     let idle = left(record).filter(|left| *left > 1.0 - IDLE)?;
+    // Who waits for a worker waits for nothing else that is known.
+    if pool::full(record).is_some() {
+        return None;
+    }
     let (mut cpu, mut window, mut answered) = (0.0, 0.0, 0.0);
     for measured in record.measurements() {
         cpu += measured.resources.as_ref()?.cpu.as_secs_f64();
@@ -28,17 +34,19 @@ pub(super) fn elsewhere(record: &Record<'_>) -> Option<Finding> {
     let each_ms = ratio(1e3 * window * f64::from(connections), answered)?;
     let cpu_ms = ratio(1e3 * cpu, answered)?;
     let waits_ms = each_ms - cpu_ms;
-    (waits_ms >= NOTICEABLE_MS && waits_ms > cpu_ms).then(|| {
+    let is_disturbed = neighbours::noisy(record).is_some() || generator::busy(record).is_some();
+    let least_ms = if is_disturbed { NOTICEABLE_MS_ON_A_BUSY_MACHINE } else { NOTICEABLE_MS };
+    (waits_ms >= least_ms && waits_ms > cpu_ms).then(|| {
         finding(
             "slow-upstream",
             Severity::Warning,
             format!(
-                "A request takes {each_ms:.1} ms and {cpu_ms:.1} ms of CPU, while {} of its CPU was idle: it waits for \
-                 something else, such as a database, another service, a lock or a disk.",
+                "A request takes {each_ms:.1} ms, {cpu_ms:.1} ms of it CPU, while {} of the CPU was idle: it waits, for \
+                 example for a database, another service, a lock or a disk.",
                 percent(idle)
             ),
             [("response_mean_ms", each_ms), ("cpu_ms_per_request", cpu_ms), ("cpu_idle_share", idle)],
-            "Find out what it waits for (its slow log, the log of the service, strace -f -c); more workers help only if that can take more requests at once.",
+            "Find out what it waits for: stampede why, stampede compare --inside, or FPM's slow log. More workers help only if what it waits for can handle more requests at once.",
         )
     })
 }
@@ -54,7 +62,7 @@ mod tests {
     fn time_that_is_neither_cpu_nor_a_worker_is_told() {
         // 16 connections for 5 s at 200 a second: 80 ms each. Half a CPU for 5 s is 2.5 s.
         for (name, rate, cpu_ms, text) in [
-            ("waits", 200, 500, Some("A request takes 80.0 ms and 0.5 ms of CPU, while 80 % of its CPU was idle")),
+            ("waits", 200, 500, Some("A request takes 80.0 ms, 0.5 ms of it CPU, while 80 % of the CPU was idle")),
             ("the CPU is used", 200, 2_400, None),
             ("the generator is as slow", 10_000, 1_000, None),
         ] {

@@ -312,7 +312,7 @@ pub enum ChangeError {
         metric: &'static str,
     },
     /// Too little to say anything of.
-    #[error("judge a change: both sides were measured in {blocks} blocks, and it needs {least}")]
+    #[error("judge a change: both sides were measured in {blocks} rounds, and it needs {least}")]
     Blocks {
         /// In how many they were.
         blocks: usize,

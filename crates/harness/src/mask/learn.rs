@@ -94,7 +94,7 @@ pub(crate) fn learn(samples: &[Sample]) -> Result<Learnt, String> {
             wrong.push(format!("and {more} more places"));
         }
         return Err(format!(
-            "varies by itself, in parts that are no time, token or the like:\n  {}\n{}",
+            "is different each time, in parts that are not a time, a token or the like:\n  {}\n{}",
             wrong.join("\n  "),
             WRITE_IT
         ));
@@ -110,7 +110,7 @@ pub(crate) fn learn(samples: &[Sample]) -> Result<Learnt, String> {
         for sample in samples {
             if fits(pattern, &sample.body, &sample.known).is_err() {
                 let difference = difference(pattern, &sample.body, &sample.known);
-                return Err(format!("varies by itself in more than its values: {difference}\n{WRITE_IT}"));
+                return Err(format!("is different each time, in more than its values: {difference}\n{WRITE_IT}"));
             }
         }
     }
@@ -118,8 +118,8 @@ pub(crate) fn learn(samples: &[Sample]) -> Result<Learnt, String> {
 }
 
 /// What to do about an answer that varies.
-const WRITE_IT: &str = "make it the same each time, or write it down with a mask where it may vary:\n  \
-                        expect: {status: 200, body_file: page.html, mask: ⟨…⟩}";
+const WRITE_IT: &str = "make it the same each time, or mask those parts in stampede.yaml (docs/plan.md#what-may-differ):\n  \
+                        app: {dir: ., requests: [{path: /, expect: {status: 200, body_file: page.html, mask: ⟨…⟩}}]}";
 
 /// The body in which values of the deployment and what varies stand for their classes.
 fn compose(body: &[u8], known: &[(Range<usize>, MaskClass)], varying: &[(Range<usize>, MaskClass)]) -> Body {

@@ -282,7 +282,7 @@ fn what_varies_without_a_shape_or_name_is_refused_with_its_place() {
         ),
         ("a price", ["<b>19.90</b>", "<b>19.80</b>"], "line 1: `<b>19.90</b>` once"),
         ("something more", ["<ul></ul>", "<ul><li>a</li></ul>"], "then\nmake it the same each time"),
-        ("everything", ["abc def", "xyz"], "varies by itself"),
+        ("everything", ["abc def", "xyz"], "is different each time"),
         (
             "bytes",
             ["\0\u{1}a", "\0\u{1}b"],

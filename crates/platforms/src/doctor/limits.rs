@@ -53,9 +53,7 @@ fn held(group: &Group) -> Result<(), String> {
 pub(super) fn judge(attempt: Attempt) -> Finding {
     const ID: &str = "limits";
     match attempt {
-        Attempt::Held(version) => {
-            fine(ID, format!("CPU and memory can be limited, by cgroup v{version}; tried and read back"))
-        }
+        Attempt::Held(version) => fine(ID, format!("CPU and memory limits work (cgroup v{version}; tested)")),
         Attempt::Unusable(error) => {
             let text = format!("CPU and memory cannot be limited: {}", with_causes(&error));
             found(ID, Severity::Error, text, error.advice())

@@ -115,7 +115,7 @@ fn conditions(column: &Column<'_>) -> Entries {
         plain("role", role.name()),
         plain("version", runtime_version),
         plain("application", app),
-        plain("limits asked", format!("{} CPU, {}", limits.cpus, limits.memory)),
+        plain("limits requested", format!("{} CPU, {}", limits.cpus, limits.memory)),
         plain("limits in force", column.enforced.map_or_else(|| "not read back".to_owned(), in_force)),
         plain("load", column.case.whole_load()),
         plain("window", format!("{} s", study.duration.as_secs_f64())),
@@ -141,9 +141,9 @@ fn conditions(column: &Column<'_>) -> Entries {
     if let Some(PhpSetup { source, modules: _, left_out, settings, not_taken: _ }) = setup {
         entries.push(plain("PHP configured as in", places::value(source)));
         let left_out = left_out.iter().map(|(name, why)| format!("{name} ({why})")).collect::<Vec<_>>().join(", ");
-        entries.push(plain("extensions left out", left_out));
+        entries.push(plain("extensions not loaded", left_out));
         let settings = settings.iter().map(|(name, value)| format!("{name} = {}", places::value(value)));
-        entries.push(plain("settings taken", settings.collect::<Vec<_>>().join(", ")));
+        entries.push(plain("settings from php.ini", settings.collect::<Vec<_>>().join(", ")));
     }
     entries
 }
@@ -192,7 +192,7 @@ fn php(read_back: &PhpReadBack) -> Entries {
         plain("thread safe", yes(*thread_safe)),
         plain("debug build", yes(*debug)),
         plain("server interface", sapi),
-        plain("opcode cache works", yes(*opcache)),
+        plain("OPcache active", yes(*opcache)),
         plain("JIT works", yes(*jit)),
         plain("extensions", extensions.join(", ")),
     ];

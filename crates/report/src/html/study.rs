@@ -230,7 +230,7 @@ fn cases(view: &StudyView<'_>, digest: &Digest) -> Table {
 }
 
 fn pairs(view: &StudyView<'_>) -> Table {
-    let columns = ["a", "b", "ratio a/b", "95 % from", "to", "blocks", "verdict"].map(str::to_owned).to_vec();
+    let columns = ["a", "b", "ratio a/b", "95 % from", "to", "rounds", "verdict"].map(str::to_owned).to_vec();
     let end = |end: Option<f64>| end.map_or_else(|| "n/a".to_owned(), ratio);
     let row = |verdict: &Verdict| {
         let Verdict { metric: _, a, b, ratio: estimate, verdict, slight, blocks_to_decide: _ } = verdict;
@@ -337,7 +337,7 @@ fn facts(view: &StudyView<'_>, digest: &Digest, texts: &Texts) -> Vec<Fact> {
 
 fn trials(view: &StudyView<'_>) -> Table {
     let metrics: Vec<&'static Metric> = TRIAL_METRICS.into_iter().filter_map(metric).collect();
-    let columns = ["case", "block", "place", "outcome", "requests"].map(str::to_owned).into_iter();
+    let columns = ["case", "round", "place", "outcome", "requests"].map(str::to_owned).into_iter();
     let row = |trial: &Trial| {
         let outcome = match trial.outcome {
             Outcome::Measured => "measured",

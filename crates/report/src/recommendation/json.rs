@@ -62,7 +62,7 @@ impl<'a> WireRecommendation<'a> {
             Advice::Contradiction | Advice::Unmeasured | Advice::AllUnfit => ("none", &[]),
         };
         let lead = advice.lead();
-        let unfit = unfit.iter().map(|(case, why)| WireUnfit { case: case.as_str(), reason: reason(why) });
+        let unfit = unfit.iter().map(|(case, why)| WireUnfit { case: case.as_str(), reason: reason(view, case, why) });
         Some(Self {
             decision,
             among: if *of_candidates { "candidates" } else { "all" },

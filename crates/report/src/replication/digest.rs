@@ -298,9 +298,9 @@ impl<'a> Found<'a> {
             Some(Estimate { low: Some(_), .. }) => {}
             // With enough blocks, only one ratio in all of them leaves nothing to make an interval of.
             Some(Estimate { n, .. }) if *n as usize >= MIN_BLOCKS => {
-                return "as all blocks have the same ratio, which gives no interval".to_owned();
+                return "as all rounds have the same ratio, which gives no interval".to_owned();
             }
-            _ => return "in too few blocks for an interval".to_owned(),
+            _ => return "in too few rounds for an interval".to_owned(),
         }
         if because.is_empty() {
             return "unexplained".to_owned();
@@ -378,8 +378,8 @@ fn times(estimate: &Estimate) -> String {
 
 fn interval(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     match (estimate.low, estimate.high) {
-        (Some(low), Some(high)) => format!(" ({} to {}, {} blocks)", text(low), text(high), estimate.n),
-        _ => format!(" in {} of the blocks", estimate.n),
+        (Some(low), Some(high)) => format!(" ({} to {}, {} rounds)", text(low), text(high), estimate.n),
+        _ => format!(" in {} of the rounds", estimate.n),
     }
 }
 

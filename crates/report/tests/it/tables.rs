@@ -195,7 +195,7 @@ fn a_study_that_was_interrupted_claims_nothing() {
     sample.trials.pop();
     let flat = in_terminal(&sample, 80).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("not finished: a against b, 2.01 times"), "{flat}");
-    assert!(flat.contains("No verdict before the study is finished: it reached block 4"), "{flat}");
+    assert!(flat.contains("No verdict yet: 4 rounds were measured of 4"), "{flat}");
 }
 
 #[test]
@@ -263,14 +263,14 @@ fn a_calibration_says_what_later_studies_claim() {
     let text = in_terminal(&sample, 80);
     insta::assert_snapshot!(text.trim());
     sample.trials.retain(|trial| trial.block <= 2);
-    assert!(in_terminal(&sample, 80).contains("No noise floor: that takes 3 blocks"));
+    assert!(in_terminal(&sample, 80).contains("No noise floor: that takes 3 rounds"));
 }
 
 #[test]
 fn a_study_that_measured_nothing_says_so_at_its_end() {
     let mut sample = plain(&[("a", &[1_000.0]), ("b", &[1_003.0])]);
     sample.trials.truncate(1);
-    assert!(in_terminal(&sample, 80).contains("No result: no two cases were measured in one block"));
+    assert!(in_terminal(&sample, 80).contains("No result: no two cases were measured in the same round"));
 }
 
 #[test]
@@ -334,5 +334,5 @@ fn kinds_of_request_and_what_they_made_at_80_columns() {
 fn kinds_of_request_and_lost_rows_as_markdown() {
     let text = scenario(3).render(markdown::render);
     let (_, end) = text.split_once("By kind").unwrap();
-    insta::assert_snapshot!(format!("By kind{}", end.split_once("Verdicts").unwrap().0));
+    insta::assert_snapshot!(format!("By kind{}", end.split_once("Pairs: ").unwrap().0));
 }

@@ -117,7 +117,7 @@ fn settings_are_advised_that_were_shown_to_be_better_and_meet_the_slo() {
         ("have 1.996 times the requests per second of the defaults.", "Use them with: --set fpm.workers=2");
     for (name, cases, slo, slow, said, advised) in [
         ("better", &[("tuned", more), ("default", few)][..], None, &[][..], better, true),
-        ("worse", &[("tuned", few), ("default", more)], None, &[], "were worse in new blocks", false),
+        ("worse", &[("tuned", few), ("default", more)], None, &[], "were worse in new rounds", false),
         ("the same", &[("tuned", few), ("default", like)], None, &[], "equal within", false),
         (
             "slower, and alone in time",

@@ -42,7 +42,7 @@ fn an_error_of_the_application_is_refused_with_its_log() {
         let app = machine.application("shop");
         let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--no-yard-stick"]);
         assert_eq!(said.code, 5, "{said:?}");
-        assert!(said.words().contains("GET / is answered with 50"), "{}", said.stderr);
+        assert!(said.words().contains("GET / answers 50"), "{}", said.stderr);
         assert!(said.words().contains(log), "{}", said.stderr);
         assert_eq!(machine.launches(), 1, "nothing is measured");
     }
@@ -122,9 +122,9 @@ fn what_is_no_page_is_refused_with_what_to_do() {
             headed(302, &[("Location", "https://shop.example/")], ""),
             "which is another origin; ask it by that name: app: {host: shop.example, scheme: https}",
         ),
-        (headed(302, &[("Location", "/login")], ""), "which is a login; request a page that everybody sees"),
+        (headed(302, &[("Location", "/login")], ""), "which is a login; choose a page that everybody sees"),
         (headed(429, &[], "slow down"), "429 Too Many Requests; turn its rate limit off"),
-        (headed(200, &[], ""), "an empty body; request a page that has one"),
+        (headed(200, &[], ""), "an empty body; choose a page that has one"),
     ] {
         let machine = MadeUp::new(move |_| {
             let answer = answer.clone();
@@ -199,10 +199,7 @@ fn a_plan_that_init_wrote_is_kept_and_holds_the_answers() {
     let said = machine.run(&["init", &app]);
     assert_eq!(said.code, 0, "{said:?}");
     let words = said.words();
-    for served in [
-        "not by webman, which serves psr-15-handler",
-        "not by roadrunner, swoole, which serve psr-15-handler, symfony, laravel",
-    ] {
+    for served in ["not for this kind of application: ", "roadrunner, swoole"] {
         assert!(words.contains(served), "{words}");
     }
     let file = machine.path("shop/stampede.yaml");

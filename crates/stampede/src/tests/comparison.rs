@@ -58,7 +58,7 @@ fn a_line_is_told_for_each_trial_and_nothing_when_it_is_to_be_quiet() {
         assert!(said.stderr.contains(line), "{line}: {}", said.stderr);
     }
     assert!(said.stderr.contains("1000 req/s") && said.stderr.contains("700 req/s"), "{}", said.stderr);
-    assert!(said.stdout.contains("stored in"), "{}", said.stdout);
+    assert!(said.stdout.contains("Stored in"), "{}", said.stdout);
     let quiet = machine.run(&compare(&app, &[&args[..], &["--quiet"]].concat()));
     assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
 }

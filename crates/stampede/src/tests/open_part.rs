@@ -122,7 +122,7 @@ fn limits_on_response_times_are_kept_or_missed_at_the_rate() {
     assert_eq!(said.code, 0, "{said:?}");
     let study = said.json();
     let reason = study["recommendation"]["reason"].as_str().unwrap();
-    assert!(reason.starts_with("Ship nginx-fpm, the only candidate that can be recommended"), "{reason}");
+    assert!(reason.starts_with("Ship nginx-fpm, the only one that can be recommended"), "{reason}");
     assert!(
         reason.contains("Not recommended: apache-mod-php (missed p99<10ms by 2.00 times at 490 req/s)."),
         "{reason}"

@@ -145,7 +145,7 @@ fn a_dry_run_says_what_would_be_measured_and_starts_nothing() {
     let told = "fatal: php-cli-server\n0.5 CPU and 256Mi each, load closed:16\nwindows of 2s, 3 rounds of 1 trials: 9s of load\n";
     assert_eq!((said.code, said.stdout.as_str()), (0, told), "{said:?}");
     let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--dry-run"]);
-    let told = "windows of 8s at most, as pilots choose, rounds until the verdicts are clear: ";
+    let told = "windows of 8s at most, as pilots choose, rounds until the result is clear: ";
     assert!(said.code == 0 && said.stdout.contains(told), "{said:?}");
     assert_eq!((machine.launches(), machine.purposes()), (0, Vec::new()));
 }

@@ -71,7 +71,7 @@ fn a_log_is_a_mix_by_frequency_and_what_does_not_answer_is_left_out() {
         "1 line is no request: 124",
         "busiest minute: 2000-10-10T13:55:00Z, 123 requests of any kind (2.0 a second: --load open:2.0)",
         "3 different requests are taken, 95 % of 20 pages (--most takes more)",
-        "GET /gone is left out: GET /gone is answered with 404 Not Found",
+        "GET /gone is left out: GET /gone answers 404 Not Found",
     ] {
         assert!(said.words().contains(part), "{part}\n{}", said.stderr);
     }
@@ -201,7 +201,7 @@ fn a_site_is_walked_over_from_its_first_page() {
     });
     let app = broken.application("broken");
     let said = broken.run(&["init", &app, "--crawl", "30"]);
-    assert!(said.code == 5 && said.words().contains("500 Internal Server Error; mend it first"), "{said:?}");
+    assert!(said.code == 5 && said.words().contains("500 Internal Server Error; fix that first"), "{said:?}");
 }
 
 #[test]

@@ -127,9 +127,9 @@ fn all_mistakes_of_a_command_line_are_told_at_once() {
     fs::write(&prices, "core_hour: 0.01\ngib_hour: 0.002\n").unwrap();
     let prices = prices.display().to_string();
     for (name, load, more, told) in [
-        ("no objective", "open:100", &[][..], "has no objective to meet"),
+        ("no objective", "open:100", &[][..], "has no SLO to meet"),
         ("no response time", "open:100", &["--slo", "errors<1%"], "says nothing of response times"),
-        ("a closed load", "closed:8", &["--slo", SLO], "sends as much as is answered, whatever the size"),
+        ("a closed load", "closed:8", &["--slo", SLO], "closed clients send as much as is answered, whatever the size"),
         ("a ramp", "open:10..100/60s", &["--slo", SLO], "has more than one rate, and a size holds one"),
         (
             "no currency",
