@@ -29,9 +29,7 @@ fn in_why(arg: Arg) -> Arg {
     const MEASURING: &str = "Measuring";
     match arg.get_id().as_str() {
         "exchanges" => arg
-            .help(
-                "Which of the workload's exchanges make up the load, where the study named some: it does not hold them",
-            )
+            .help("Which of the workload's requests to send, by name [default: the study's]")
             .help_heading(None::<&str>),
         "base_image" => arg.help("Another image for containers [default: the study's]").help_heading(None::<&str>),
         "duration" => {
