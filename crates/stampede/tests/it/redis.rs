@@ -4,28 +4,12 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::databases::adding;
 use crate::stage::{Stage, have};
 
-/// Counts in Redis, by its protocol over a bare connection: no extension is needed. `/add` counts one, and every other path says how
-/// many there are.
-const COUNTER: &str = r#"<?php
-['host' => $host, 'port' => $port] = parse_url(getenv('REDIS_URL'));
-if ([$host, (string) $port] !== [getenv('REDIS_HOST'), getenv('REDIS_PORT')] || getenv('REDIS_PASSWORD')) {
-    exit('two addresses');
-}
-$redis = stream_socket_client("tcp://$host:$port");
-$ask = function (string $command) use ($redis): string {
-    fwrite($redis, "$command\r\n");
-    $line = rtrim(fgets($redis));
-    return $line[0] === '$' ? rtrim(fgets($redis)) : substr($line, 1);
-};
-if (parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH) === '/add') {
-    $ask('INCR things');
-    http_response_code(201);
-} else {
-    echo $ask('EXISTS things') === '0' ? '0' : $ask('GET things');
-}
-"#;
+/// Counts in Redis, by its protocol over a bare connection: no extension is needed.
+const COUNTER: &str = include_str!("../workloads/redis/index.php");
+const WORKLOAD: &str = include_str!("../workloads/redis/workload.yaml");
 
 #[test]
 fn an_application_counts_in_a_redis_that_is_empty_for_each_trial() {
@@ -36,19 +20,7 @@ fn an_application_counts_in_a_redis_that_is_empty_for_each_trial() {
     let stage = Stage::new();
     let folder = stage.home().join("counter");
     fs::create_dir_all(&folder).unwrap();
-    for (name, text) in [
-        ("index.php", COUNTER),
-        (
-            "load.yaml",
-            "crowds: [{load: closed:4, requests: [{name: add, method: POST, path: /add, body: x, check: {status: 201}}]}]\n",
-        ),
-        (
-            "workload.yaml",
-            "title: counter\nservices: {redis: }\napps: [{kind: front-controller, dir: ., index: index.php}]\n\
-             requests: [{name: count, path: /count, expect: {status: 200, body: '0'}}]\nscenario: load.yaml\n\
-             after: [{name: things, answers: {step: add, status: 201}, path: /count}]\n",
-        ),
-    ] {
+    for (name, text) in [("index.php", COUNTER), ("workload.yaml", WORKLOAD), ("scenario.yaml", &adding("/add"))] {
         fs::write(folder.join(name), text).unwrap();
     }
     let runtimes = "nginx-fpm,apache-mod-php,php-cli-server";
