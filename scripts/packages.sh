@@ -75,6 +75,7 @@ if [ "$purpose" = test ]; then
     need haproxy -- program haproxy
     need supervisor -- program supervisord
     need pgbouncer -- program pgbouncer
+    need redis-server -- program redis-server
     # The workloads' PHP code and what it is tested with.
     need phpunit -- program phpunit
     need php-sqlite3 -- extension pdo_sqlite

@@ -40,6 +40,10 @@ export interface Curve {
 }
 export interface WireStudy {
   cases: WireCase[];
+  /**
+   * What flags chose beside the workload, where they did.
+   */
+  chosen?: WireChosen | null;
   detectable_share: number | null;
   duration_s: number;
   finished_at: string | null;
@@ -576,6 +580,20 @@ export interface WireWarmUp {
   outcome: string;
   reason: string | null;
   watched_s: number | null;
+}
+export interface WireChosen {
+  /**
+   * Whether visitors keep their cookies by a flag (`--cookies`).
+   */
+  cookies: boolean;
+  /**
+   * The dump that the database began each trial with (`--database`), as it was named.
+   */
+  database: string | null;
+  /**
+   * Names of the requests that are the load (`--exchanges`); none where the workload says which.
+   */
+  exchanges: string[];
 }
 /**
  * A case that was to be compared and was not.

@@ -34,6 +34,7 @@ pub(crate) fn study(cases: &[&str]) -> Study {
         resumed_at: Vec::new(),
         time_over_at: None,
         windows_from: None,
+        chosen: Default::default(),
     }
 }
 

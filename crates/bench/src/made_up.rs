@@ -33,6 +33,7 @@ pub(crate) fn study(rounds: Rounds, precision: f64, duration: Duration) -> Study
         resumed_at: Vec::new(),
         time_over_at: None,
         windows_from: None,
+        chosen: Default::default(),
     }
 }
 

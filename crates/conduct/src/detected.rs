@@ -1,6 +1,6 @@
 //! Says what a look at an application's folder found, and which runtimes can serve it.
 
-use stampede_core::InitScript;
+use stampede_core::{InitScript, ServiceKind};
 use stampede_harness::{Missing, Prepared};
 use stampede_plan::{ComparePlan, Look};
 
@@ -10,7 +10,7 @@ use crate::host::Bench;
 pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], missing: &[Missing]) {
     let Some(look) = &plan.look else { return };
     let line = |text: String, hang: usize| bench.paragraph(&text, hang);
-    let Look { title, kind, index, packages, extensions, remarks, wants_database, .. } = look;
+    let Look { title, kind, index, packages, extensions, remarks, wants_database, wants_redis, .. } = look;
     let packages = if packages.is_empty() { String::new() } else { format!(" with {}", packages.join(", ")) };
     let index = index.as_ref().map(|index| format!(" {}", index.display())).unwrap_or_default();
     let article = if title.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" };
@@ -19,8 +19,12 @@ pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], 
     if !extensions.is_empty() {
         line(format!("  requires the PHP extensions {}", extensions.join(", ")), 4);
     }
-    if let Some(server) = wants_database.filter(|_| plan.topology.services.is_empty()) {
+    let services = &plan.topology.services;
+    if let Some(server) = wants_database.filter(|_| !services.iter().any(|service| service.kind.holds_rows())) {
         line(format!("  uses {server}: --database dump.sql.gz gives each trial a copy"), 4);
+    }
+    if *wants_redis && !services.iter().any(|service| service.kind == ServiceKind::Redis) {
+        line("  uses Redis: --services redis gives each trial one of its own".to_owned(), 4);
     }
     for need in &plan.services {
         let Some(InitScript { name, changes, .. }) = &need.init else { continue };

@@ -119,10 +119,12 @@ fn differences(then: &Study, now: &Study, asked: Asked) -> Vec<String> {
         time_over_at: _,
         // It goes on in windows, where turns did not hold.
         windows_from: _,
+        chosen: requests,
     } = then;
     let mut found = Vec::new();
     differ(&mut found, "question", &format!("{kind:?}").to_lowercase(), &format!("{:?}", now.kind).to_lowercase());
     differ(&mut found, "workload", workload, &now.workload);
+    differ(&mut found, "requests and database", requests, &now.chosen);
     differ(&mut found, "seed", seed, &asked.seed.unwrap_or(*seed));
     differ(&mut found, "rounds", &format!("{rounds:?}"), &format!("{:?}", now.rounds));
     differ(&mut found, "precision", precision, &now.precision);
@@ -341,6 +343,7 @@ pub(crate) mod tests {
             resumed_at: Vec::new(),
             time_over_at: None,
             windows_from: None,
+            chosen: Default::default(),
         }
     }
 

@@ -315,6 +315,7 @@ pub(crate) fn begun(plan: &ComparePlan, kind: StudyKind, site: &Site<'_>, starte
         resumed_at: Vec::new(),
         time_over_at: None,
         windows_from: None,
+        chosen: plan.chosen.clone(),
     }
 }
 

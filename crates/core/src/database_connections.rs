@@ -43,7 +43,7 @@ impl DatabaseConnections {
             let (default, reserved) = match service.kind {
                 ServiceKind::Postgres => (100, RESERVED),
                 ServiceKind::Mariadb => (151, 0),
-                ServiceKind::Pgbouncer => return None,
+                ServiceKind::Pgbouncer | ServiceKind::Redis => return None,
             };
             let given = match service.settings.get("max_connections") {
                 Some(given) => given.parse::<u64>().ok()?,

@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use crate::{
-    App, AppKind, CaseRole, Deployment, Install, Limits, Load, Programs, Recipe, Requirement, RuntimeId, Tunable,
-    Tuning, TuningProblem,
+    App, AppKind, CaseRole, Deployment, Install, Limits, Load, Programs, Recipe, Requirement, RuntimeId, ServiceKind,
+    Tunable, Tuning, TuningProblem,
 };
 
 /// What happens to a process between two requests.
@@ -161,6 +161,9 @@ pub enum PlanError {
     /// What stands around runtimes is made of programs of one container, and an image has a container of its own.
     #[error("serve the image {0}: it runs alone, without replicas, a balancer, services or restarts")]
     Alone(String),
+    /// A service holds no rows, and is asked for some.
+    #[error("ask {} in SQL: it knows none", .0.id())]
+    NoSql(ServiceKind),
     /// A setting is missing.
     #[error("render {runtime}: no value for {tunable}")]
     Tunable {

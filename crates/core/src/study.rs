@@ -1,6 +1,7 @@
 //! A question, and the blocks of trials that answer it.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -126,6 +127,36 @@ pub struct Study {
     pub time_over_at: Option<Timestamp>,
     /// From where on it was measured in windows, where it was to be measured in turns and they did not hold.
     pub windows_from: Option<WindowsFrom>,
+    /// What its flags chose beside the workload.
+    #[serde(default)]
+    pub chosen: ChosenByFlags,
+}
+
+/// What flags choose over what the workload and the plan say: who measures a case of the study again needs it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChosenByFlags {
+    /// Names of the requests that make up the load; none where the workload says which.
+    pub exchanges: Vec<String>,
+    /// Whether visitors keep their cookies, also where the workload does not say so.
+    pub cookies: bool,
+    /// The dump that the database begins each trial with, as it was named.
+    pub database: Option<PathBuf>,
+}
+
+impl fmt::Display for ChosenByFlags {
+    /// `the workload's own`, `update, with cookies, from shop.sql`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { exchanges, cookies, database } = self;
+        match &exchanges[..] {
+            [] => f.write_str("the workload's own")?,
+            exchanges => f.write_str(&exchanges.join(", "))?,
+        }
+        if *cookies {
+            f.write_str(", with cookies")?;
+        }
+        database.iter().try_for_each(|dump| write!(f, ", from {}", dump.display()))
+    }
 }
 
 impl Study {

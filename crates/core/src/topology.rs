@@ -102,6 +102,8 @@ pub enum ServiceKind {
     Mariadb,
     /// PgBouncer, a pool of connections in front of PostgreSQL.
     Pgbouncer,
+    /// Redis, or Valkey.
+    Redis,
 }
 
 /// When load may begin.
@@ -158,7 +160,7 @@ impl Balance {
 
 impl ServiceKind {
     /// All, each after those that it needs.
-    pub const ALL: [Self; 3] = [Self::Postgres, Self::Mariadb, Self::Pgbouncer];
+    pub const ALL: [Self; 4] = [Self::Postgres, Self::Mariadb, Self::Pgbouncer, Self::Redis];
 
     /// Its name: that of its unit and of its address.
     pub const fn id(self) -> &'static str {
@@ -166,6 +168,15 @@ impl ServiceKind {
             Self::Postgres => "postgres",
             Self::Mariadb => "mariadb",
             Self::Pgbouncer => "pgbouncer",
+            Self::Redis => "redis",
+        }
+    }
+
+    /// Whether it is a database that SQL fills.
+    pub const fn holds_rows(self) -> bool {
+        match self {
+            Self::Postgres | Self::Mariadb => true,
+            Self::Pgbouncer | Self::Redis => false,
         }
     }
 
@@ -176,7 +187,7 @@ impl ServiceKind {
         match self {
             Self::Postgres => 4,
             Self::Mariadb => 10,
-            Self::Pgbouncer => 0,
+            Self::Pgbouncer | Self::Redis => 0,
         }
     }
 
@@ -202,6 +213,21 @@ impl ServiceKind {
                 "logfile",
                 "pidfile",
                 "unix_socket_dir",
+            ],
+            Self::Redis => &[
+                "aclfile",
+                "bind",
+                "daemonize",
+                "dir",
+                "include",
+                "logfile",
+                "pidfile",
+                "port",
+                "replicaof",
+                "requirepass",
+                "supervised",
+                "tls-port",
+                "unixsocket",
             ],
         };
         own.contains(&setting)

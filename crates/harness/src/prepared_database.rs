@@ -35,8 +35,7 @@ pub(crate) struct Databases<'a> {
 /// The databases of a topology, where an application's commands can reach them: on this machine, not from the containers that
 /// applications are prepared in.
 pub(crate) fn reached(app: &App, topology: &Topology, platform: &dyn Platform) -> Option<Topology> {
-    let holds_rows = |kind| kind != ServiceKind::Pgbouncer;
-    let services = topology.services.iter().filter(|service| holds_rows(service.kind));
+    let services = topology.services.iter().filter(|service| service.kind.holds_rows());
     let services: Vec<Service> = services.map(|service| Service { share: None, ..service.clone() }).collect();
     let may = platform.id() == "local" && !app.prepare.is_empty() && !services.is_empty();
     may.then(|| Topology { services, ..Topology::default() })

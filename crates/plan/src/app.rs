@@ -84,7 +84,7 @@ pub(crate) fn reach_services(
     }
 }
 
-/// Points an application that was looked at to the databases beside it: gives it what reaches them and, where a file of its own beats
+/// Points an application that was looked at to the databases and the Redis beside it: gives it what reaches them and, where a file of its own beats
 /// the environment, the command that changes it in the copies. What no dump fills is filled by the application's own commands.
 fn reach_databases(workload: &mut Workload, look: &mut Look, services: &[ServiceNeed], topology: &Topology) {
     let is_there = |wanted: ServiceKind| topology.services.iter().any(|service| service.kind == wanted);
@@ -98,11 +98,17 @@ fn reach_databases(workload: &mut Workload, look: &mut Look, services: &[Service
     let has_database = reached.iter().any(|(kind, _)| is_there(*kind));
     let is_filled = services.iter().any(|need| need.init.is_some());
     let migrations = std::mem::take(&mut look.migrations).into_iter().filter(|_| has_database && !is_filled);
+    let addresses = std::mem::take(&mut look.redis).into_iter().filter(|_| is_there(ServiceKind::Redis));
+    let addresses: Vec<(String, String)> = addresses.collect();
     let commands: Vec<Vec<String>> = command.into_iter().chain(migrations).collect();
     for app in &mut workload.apps {
         app.extensions.extend(lacking(&app.extensions));
         app.prepare.extend(commands.clone());
+        for (name, value) in &addresses {
+            app.env.entry(name.clone()).or_insert_with(|| value.clone());
+        }
     }
+    look.env.extend(addresses);
     look.extensions.extend(lacking(&look.extensions));
     look.prepare.extend(commands);
 }

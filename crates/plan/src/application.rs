@@ -8,7 +8,7 @@ use crate::autoloader;
 use crate::document::{Place, Text};
 use crate::look::{Look, Packages, Unfit, logs, look};
 use crate::mistake::{Gathered, Mistakes};
-use crate::php_base::ExtensionsEntry;
+use crate::php_base::{ExtensionsEntry, IniEntry};
 use crate::plan_file::PlanFile;
 use crate::site::SiteEntry;
 use crate::workload::{AppSection, RequestSection, Rules, id};
@@ -119,6 +119,7 @@ fn over(section: AppSection, look: &Look) -> AppSection {
         command,
         site: SiteEntry { host: _, scheme: _, root, files, fallback, deny },
         extensions,
+        ini,
         env,
         prepare,
         install,
@@ -130,6 +131,9 @@ fn over(section: AppSection, look: &Look) -> AppSection {
     let install = install.map(|command| command.iter().cloned().map(Text).collect());
     let prepare = || prepare.iter().map(|command| command.iter().cloned().map(Text).collect()).collect();
     let env = env.iter().map(|(name, value)| (name.clone(), Text(value.clone())));
+    let ini = ini.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let said = section.ini;
+    let ini = IniEntry { settings: ini.chain(said.settings).collect(), ..said };
     let ExtensionsEntry { origin, names } = section.extensions.unwrap_or_default();
     AppSection {
         kind: section.kind.or(Some(*entry)),
@@ -141,6 +145,7 @@ fn over(section: AppSection, look: &Look) -> AppSection {
         fallback: section.fallback.or(*fallback),
         deny: section.deny.or_else(|| Some(deny.clone())),
         extensions: Some(ExtensionsEntry { origin, names: names.or_else(|| Some(extensions.clone())) }),
+        ini,
         env: env.chain(section.env).collect(),
         prepare: Some(install.chain(section.prepare.unwrap_or_else(prepare)).collect()),
         ..section

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{
-    BlockOrder, Candidate, Carrier, Exchange, Limits, Load, LoadShare, Rounds, RuntimeId, ServiceNeed, Slo, Topology,
-    Tuning, TuningProblem, Workload,
+    BlockOrder, Candidate, Carrier, ChosenByFlags, Exchange, Limits, Load, LoadShare, Rounds, RuntimeId, ServiceNeed,
+    Slo, Topology, Tuning, TuningProblem, Workload,
 };
 use stampede_scenario::Scenario;
 
@@ -159,6 +159,8 @@ pub(crate) enum GivenLoad<'a> {
 pub struct ComparePlan {
     /// What is served.
     pub workload: Workload,
+    /// What flags chose beside it.
+    pub chosen: ChosenByFlags,
     /// Names of the workload's exchanges whose answers must be recorded before anything is compared; what they expect means
     /// nothing.
     pub unrecorded: Vec<String>,
@@ -535,6 +537,10 @@ impl ComparePlan {
         let Served { workload, unrecorded, look } = mistakes.finish(served)?;
         Ok(Self {
             workload,
+            chosen: ChosenByFlags {
+                database: flags.topology.databases.dump.database.clone(),
+                ..flags.exchanges.chosen()
+            },
             unrecorded,
             look,
             candidates,

@@ -167,6 +167,24 @@ pub(crate) fn extensions(
     all
 }
 
+/// Whether sessions, cached values, locks or messages are kept in Redis, or an address of it is configured.
+pub(crate) fn asks_for_redis(values: &BTreeMap<String, String>) -> bool {
+    let named = STORES.iter().filter_map(|(key, means)| Some(driver(values.get(*key)?, means)));
+    named.into_iter().any(|named| found(&BY_STORE, &named) == Some(REDIS)) || !redis_addresses(values).is_empty()
+}
+
+/// Variables that hold an address of Redis, with that of the one beside the application in its place: Symfony's `LOCK_DSN` keeps the
+/// number of its database, and what else stands behind the address.
+pub(crate) fn redis_addresses(values: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let there = |value: &String| {
+        let (scheme, rest) = value.split_once("://")?;
+        let rest = &rest[rest.find(['/', '?']).unwrap_or(rest.len())..];
+        let is_plain = found(&BY_STORE, &scheme.to_lowercase()) == Some(REDIS) && !rest.contains("${");
+        is_plain.then(|| format!("redis://@{{redis.host}}:@{{redis.port}}{rest}"))
+    };
+    values.iter().filter_map(|(key, value)| Some((key.clone(), there(value)?))).collect()
+}
+
 fn found(drivers: &[(&str, &'static str)], named: &str) -> Option<&'static str> {
     drivers.iter().find(|(name, _)| *name == named).map(|(_, extension)| *extension)
 }
@@ -182,6 +200,32 @@ fn driver(value: &str, means: &Means) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_of_redis_are_those_of_the_one_beside_it() {
+        for (name, env, asked, addresses) in [
+            ("Laravel's skeleton", "SESSION_DRIVER=database\nREDIS_HOST=127.0.0.1\nREDIS_PORT=6379\n", false, vec![]),
+            ("Laravel's sessions", "SESSION_DRIVER=redis\nREDIS_HOST=127.0.0.1\n", true, vec![]),
+            (
+                "Symfony",
+                "LOCK_DSN=redis://:secret@cache.internal:6380/2?timeout=5\nMESSENGER_TRANSPORT_DSN=doctrine://default\n",
+                true,
+                vec![("LOCK_DSN", "redis://@{redis.host}:@{redis.port}/2?timeout=5")],
+            ),
+            (
+                "with what it takes from others",
+                "REDIS_URL=rediss://${REDIS_USER}@${REDIS_HOST}/0\nOTHER=redis://a/${NUMBER}\n",
+                true,
+                vec![("REDIS_URL", "redis://@{redis.host}:@{redis.port}/0")],
+            ),
+            ("no address of it", "A=http://redis/\nB=redis\n", false, vec![]),
+        ] {
+            let values = env_values(env);
+            let found = redis_addresses(&values);
+            let found: Vec<_> = found.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            assert_eq!((asks_for_redis(&values), found), (asked, addresses), "{name}");
+        }
+    }
 
     #[test]
     fn configured_drivers_ask_for_their_extensions() {

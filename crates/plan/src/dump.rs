@@ -60,7 +60,7 @@ impl Dump {
         let (sql, changes) = match kind {
             Some(ServiceKind::Mariadb) => of_mysql(sql),
             Some(ServiceKind::Postgres) => of_postgres(sql),
-            Some(ServiceKind::Pgbouncer) | None => (sql.to_owned(), Vec::new()),
+            Some(ServiceKind::Pgbouncer | ServiceKind::Redis) | None => (sql.to_owned(), Vec::new()),
         };
         Ok(Self { kind, sql, changes })
     }

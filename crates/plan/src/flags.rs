@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use stampede_core::ChosenByFlags;
 
 /// What is served.
 #[derive(Args, Clone, Debug, Default)]
@@ -60,6 +61,22 @@ pub struct ExchangesFlag {
     /// Keep cookies: each connection is one visitor [default: each request is a new visitor]
     #[arg(long, help_heading = "What")]
     pub cookies: bool,
+}
+
+impl ExchangesFlag {
+    /// What they choose of requests, by names that are not yet looked up.
+    pub(crate) fn chosen(&self) -> ChosenByFlags {
+        let Self { exchanges, cookies } = self;
+        let names = exchanges.iter().flat_map(|typed| typed.split(',')).map(|name| name.trim().to_owned());
+        ChosenByFlags { exchanges: names.collect(), cookies: *cookies, database: None }
+    }
+
+    /// The same, and where they choose nothing what was chosen before.
+    pub(crate) fn or(self, before: &ChosenByFlags) -> Self {
+        let ChosenByFlags { exchanges, cookies, database: _ } = before;
+        let named = || (!exchanges.is_empty()).then(|| exchanges.join(","));
+        Self { exchanges: self.exchanges.or_else(named), cookies: self.cookies || *cookies }
+    }
 }
 
 /// Other rows for its scenario.
@@ -308,7 +325,7 @@ pub struct TopologyFlags {
 /// Databases beside each runtime, and what they hold.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DatabaseFlags {
-    /// Services beside each runtime: postgres, mariadb, pgbouncer; set with --set postgres.max_connections=50
+    /// Services beside each runtime: postgres, mariadb, pgbouncer, redis; set with --set postgres.max_connections=50
     #[arg(long, value_name = "A,B", help_heading = "Topology")]
     pub services: Option<String>,
     /// What they hold.

@@ -9,6 +9,7 @@ mod public;
 mod server;
 mod source;
 mod table;
+mod user_ini;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,6 +19,7 @@ use self::composer::Composer;
 use self::framework::{Entrance, Framework, normal};
 use self::server::{Brought, brought};
 use self::table::FRAMEWORKS;
+use self::user_ini::UserIni;
 use crate::command::CommandEntry;
 use crate::drivers;
 use crate::site::{FallbackEntry, SchemeEntry, SiteEntry};
@@ -56,6 +58,8 @@ pub struct Look {
     pub kind: &'static str,
     /// The script that answers every request, where its kind has one.
     pub index: Option<PathBuf>,
+    /// Its public folder, where scripts are served from one.
+    pub(crate) root: Option<PathBuf>,
     /// What is known of its public folder beside that.
     pub(crate) site: SiteEntry,
     /// How the server is run that it brings.
@@ -64,6 +68,8 @@ pub struct Look {
     pub packages: Vec<String>,
     /// PHP extensions that it needs.
     pub extensions: Vec<String>,
+    /// Settings of PHP that lie beside its scripts.
+    pub(crate) ini: BTreeMap<String, String>,
     /// Environment that makes it what it is in production.
     pub env: BTreeMap<String, String>,
     /// Other variables of the environment that it reads.
@@ -80,6 +86,10 @@ pub struct Look {
     pub(crate) migrations: Vec<Vec<String>>,
     /// The server of databases that it needs: `PostgreSQL`.
     pub wants_database: Option<&'static str>,
+    /// Whether its configuration keeps something in Redis.
+    pub wants_redis: bool,
+    /// Variables of its configuration that hold an address of Redis, with that of the one beside it.
+    pub(crate) redis: BTreeMap<String, String>,
     /// The one by which a file of its own takes the database's address from the environment, where it would not.
     pub(crate) database: Option<Vec<String>>,
     /// What else a reader should know.
@@ -177,8 +187,15 @@ pub(crate) fn look(folder: &Path, index: Option<&Path>, packages: Packages) -> R
         look.install = (packages == Packages::Installed).then(|| words(&INSTALL));
     }
     look.remarks.extend(composer.php.iter().map(|versions| format!("it asks for PHP {versions}")));
+    if let Some(root) = &look.root {
+        let UserIni { settings, remark } = user_ini::read(folder, root);
+        look.ini = settings;
+        look.remarks.extend(remark);
+    }
     let values = configuration(folder, &look);
     look.wants_database = look.wants_database.or_else(|| drivers::server(&values));
+    look.wants_redis = drivers::asks_for_redis(&values);
+    look.redis = drivers::redis_addresses(&values);
     for extension in drivers::extensions(&values, |name| composer.versions.contains_key(name)) {
         if !look.extensions.iter().any(|named| named == extension) {
             look.extensions.push(extension.to_owned());
@@ -471,6 +488,7 @@ fn scripted(title: &'static str, kind: KindEntry, entrance: &Entrance, fallback:
     let is_said = fallback != FallbackEntry::Front || kind == KindEntry::Scripts;
     Look {
         index: Some(entrance.front.clone()).filter(|_| has("index")),
+        root: Some(entrance.root.clone()),
         site: SiteEntry {
             host: None,
             scheme: SchemeEntry::Http,
@@ -514,6 +532,8 @@ fn bare(title: &'static str, kind: KindEntry) -> Look {
         command: None,
         packages: Vec::new(),
         extensions: Vec::new(),
+        ini: BTreeMap::new(),
+        root: None,
         env: BTreeMap::new(),
         keys: &[],
         logs: Vec::new(),
@@ -522,6 +542,8 @@ fn bare(title: &'static str, kind: KindEntry) -> Look {
         install: None,
         migrations: Vec::new(),
         wants_database: None,
+        wants_redis: false,
+        redis: BTreeMap::new(),
         database: None,
         remarks: Vec::new(),
         entry: kind,

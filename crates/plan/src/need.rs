@@ -23,6 +23,10 @@ pub(crate) struct NeedsEntry {
     #[serde(default, deserialize_with = "named")]
     #[schemars(extend("examples" = ["{init: schema.sql}"]))]
     mariadb: Option<NeedEntry>,
+    /// Redis, or Valkey. It has no init.
+    #[serde(default, deserialize_with = "named")]
+    #[schemars(extend("examples" = ["{extensions: [redis]}"]))]
+    redis: Option<NeedEntry>,
 }
 
 /// A service.
@@ -52,8 +56,8 @@ fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NeedEntry>
 impl NeedsEntry {
     /// Reads them with their scripts, whose paths are relative to a folder.
     pub(crate) fn read(self, folder: &Path, place: &Place<'_>, mistakes: &mut Gathered) -> Vec<ServiceNeed> {
-        let Self { postgres, mariadb } = self;
-        let entries = [(ServiceKind::Postgres, postgres), (ServiceKind::Mariadb, mariadb)];
+        let Self { postgres, mariadb, redis } = self;
+        let entries = [(ServiceKind::Postgres, postgres), (ServiceKind::Mariadb, mariadb), (ServiceKind::Redis, redis)];
         let named = entries.into_iter().filter_map(|(kind, entry)| Some((kind, entry?)));
         let read = |(kind, NeedEntry { init, at_least, optional, extensions }): (ServiceKind, NeedEntry)| {
             let place = place.key(kind.id());
@@ -63,7 +67,14 @@ impl NeedsEntry {
                     Vec::new()
                 })
             });
-            let init = init.and_then(|file| read_init(folder, &file, kind, &place.key("init").to_string(), mistakes));
+            let init = init.and_then(|file| {
+                let place = place.key("init").to_string();
+                if !kind.holds_rows() {
+                    mistakes.add(place, "is SQL, which does not fill it", "leave it out");
+                    return None;
+                }
+                read_init(folder, &file, kind, &place, mistakes)
+            });
             ServiceNeed { kind, always: !optional, at_least, init, extensions }
         };
         named.map(read).collect()
@@ -154,7 +165,8 @@ mod tests {
                 "mariadb.init pg.sql names pg.sql as init, which is a dump of postgres; give it to",
             ),
             ("{postgres: {at_least: new}}", "w:1:23 postgres.at_least new is no version"),
-            ("{redis: {}}", "w:1:2 redis is not known; use mariadb, postgres"),
+            ("{memcached: {}}", "w:1:2 memcached is not known; use mariadb, postgres, redis"),
+            ("{redis: {init: schema.sql}}", "redis.init schema.sql is SQL, which does not fill it; leave it out"),
             (
                 "{postgres: {schema: x}}",
                 "w:1:13 postgres.schema is not known; use at_least, extensions, init, optional",

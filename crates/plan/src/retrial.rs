@@ -112,10 +112,11 @@ impl RetrialPlan {
         let base_image = BaseImageFlag { base_image: flags.image.base_image.clone().or(base_image) };
         // Images have no other than that of containers.
         let platform = image.is_none().then(|| case.platform.clone());
+        let database = flags.dump.database.clone().or_else(|| study.chosen.database.clone());
         let by_name = CompareFlags {
             subject: SubjectFlag { subject, index: flags.index.clone() },
             app: AppFlag { app: image.is_none().then(|| case.app.clone()) },
-            exchanges: flags.exchanges.clone(),
+            exchanges: flags.exchanges.clone().or(&study.chosen),
             platform: PlatformFlags { platform, image: base_image },
             offline: flags.offline,
             ready_timeout: flags.ready_timeout.clone(),
@@ -130,7 +131,7 @@ impl RetrialPlan {
             // They decide which of its applications a runtime serves.
             deployment: DeploymentFlags { set: case.flags(), ..DeploymentFlags::default() },
             topology: TopologyFlags {
-                databases: DatabaseFlags { services: services(case), dump: flags.dump.clone() },
+                databases: DatabaseFlags { services: services(case), dump: DumpFlag { database } },
                 ..TopologyFlags::default()
             },
             ..CompareFlags::default()

@@ -73,8 +73,12 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
         prepare,
         migrations: _,
         wants_database: _,
+        wants_redis: _,
+        redis: _,
         database: _,
         remarks,
+        ini,
+        root: _,
         entry: _,
         install: _,
     } = look;
@@ -107,6 +111,10 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
     }
     if !extensions.is_empty() {
         let _ = writeln!(text, "  extensions: {}", list(extensions));
+    }
+    if !ini.is_empty() {
+        let entries: Vec<_> = ini.iter().map(|(name, value)| format!("{name}: {}", scalar(value))).collect();
+        let _ = writeln!(text, "  ini: {{{}}}", entries.join(", "));
     }
     if !env.is_empty() {
         let entries: Vec<_> = env.iter().map(|(name, value)| format!("{}: {}", scalar(name), scalar(value))).collect();

@@ -391,10 +391,12 @@ fn give_setting(service: &mut Service, setting: &str, value: &str, place: String
 
 /// Whether a setting can stand in a configuration file; the service itself knows whether it has it.
 fn check_setting(kind: ServiceKind, setting: &str, value: &str) -> Result<(), String> {
+    // As each service's own manual writes them: max_connections, maxmemory-policy.
+    let joint = if kind == ServiceKind::Redis { '-' } else { '_' };
     let is_name = setting.starts_with(|first: char| first.is_ascii_lowercase())
-        && setting.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c));
+        && setting.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.' || c == joint);
     if !is_name {
-        return Err(format!("names {setting}, which is no setting's name: small letters, digits and _"));
+        return Err(format!("names {setting}, which is no setting's name: small letters, digits and {joint}"));
     }
     if value.is_empty() || value.chars().any(char::is_control) {
         return Err("has no value, or one of several lines".to_owned());

@@ -12,9 +12,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::{CaseSummary, TurnScatter, percentile};
 use stampede_core::{
-    Arrivals, Autoloader, BlockOrder, Case, CgroupSupport, Counts, CpuLayout, EnforcedLimits, Estimate, Finding,
-    Latencies, Limit, Limits, Load, Machine, Origin, PhpBuild, Revision, Rounds, Severity, Slo, Study, StudyKind,
-    Trial, Verdict, VerdictWord, WarmUp,
+    Arrivals, Autoloader, BlockOrder, Case, CgroupSupport, ChosenByFlags, Counts, CpuLayout, EnforcedLimits, Estimate,
+    Finding, Latencies, Limit, Limits, Load, Machine, Origin, PhpBuild, Revision, Rounds, Severity, Slo, Study,
+    StudyKind, Trial, Verdict, VerdictWord, WarmUp,
 };
 
 use self::trial::WireTrial;
@@ -91,6 +91,9 @@ pub(crate) struct WireStudy<'a> {
     /// From where on a study that was to be measured in turns was measured in windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     windows_from: Option<WireWindowsFrom<'a>>,
+    /// What flags chose beside the workload, where they did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<WireChosen<'a>>,
     /// How each generator was reached, where others than this process drove the load.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     generators: Vec<String>,
@@ -125,6 +128,7 @@ impl<'a> WireStudy<'a> {
             resumed_at,
             time_over_at: _,
             windows_from,
+            chosen,
         } = view.study;
         let (rounds, max_time) = match rounds {
             Rounds::Fixed(rounds) => (Some(*rounds), None),
@@ -163,10 +167,29 @@ impl<'a> WireStudy<'a> {
             detectable_share: view.analysis.detectable.map(rounded),
             open_part: WireOpenPart::of(view).map(Box::new),
             windows_from: windows_from.as_ref().map(WireWindowsFrom::of),
+            chosen: WireChosen::of(chosen),
             generators: groundwork.generators.iter().map(ToString::to_string).collect(),
             turn_scatter: TurnScatter::of(view.study, view.trials).map(|scatter| WireTurnScatter::of(&scatter)),
             why: why::explanation(view).map(|explanation| WireExplanation::of(view, &explanation)),
         }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WireChosen<'a> {
+    /// Names of the requests that are the load (`--exchanges`); none where the workload says which.
+    exchanges: &'a [String],
+    /// Whether visitors keep their cookies by a flag (`--cookies`).
+    cookies: bool,
+    /// The dump that the database began each trial with (`--database`), as it was named.
+    database: Option<String>,
+}
+
+impl<'a> WireChosen<'a> {
+    fn of(chosen: &'a ChosenByFlags) -> Option<Self> {
+        let ChosenByFlags { exchanges, cookies, database } = chosen;
+        let database = database.as_ref().map(|dump| dump.display().to_string());
+        (*chosen != ChosenByFlags::default()).then_some(Self { exchanges, cookies: *cookies, database })
     }
 }
 

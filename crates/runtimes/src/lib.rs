@@ -38,6 +38,7 @@ mod php_probe;
 mod pool;
 mod postgres;
 mod recipe;
+mod redis;
 mod replica;
 mod roadrunner;
 mod service;

@@ -7,7 +7,7 @@ use stampede_core::{
     Requirement, RunFile, RuntimeId, Service, ServiceKind, Unit, VersionProbe,
 };
 
-use crate::{mariadb, pgbouncer, postgres};
+use crate::{mariadb, pgbouncer, postgres, redis};
 
 /// The user of every service, its password, and its database where the service makes one by itself.
 pub(crate) const USER: &str = "stampede";
@@ -24,6 +24,7 @@ pub(crate) fn title(kind: ServiceKind) -> &'static str {
         ServiceKind::Postgres => "PostgreSQL: a cluster of its own in the run's folder",
         ServiceKind::Mariadb => "MariaDB: a data folder of its own in the run's folder",
         ServiceKind::Pgbouncer => "PgBouncer: a pool of connections in front of postgres",
+        ServiceKind::Redis => "Redis or Valkey: empty and in memory, for each trial",
     }
 }
 
@@ -32,6 +33,7 @@ pub(crate) fn requires(kind: ServiceKind) -> Vec<Requirement> {
         ServiceKind::Postgres => postgres::requires(),
         ServiceKind::Mariadb => mariadb::requires(),
         ServiceKind::Pgbouncer => pgbouncer::requires(),
+        ServiceKind::Redis => redis::requires(),
     }
 }
 
@@ -41,6 +43,7 @@ pub(crate) fn environment(kind: ServiceKind) -> Vec<(&'static str, String)> {
         ServiceKind::Postgres => postgres::environment("postgres"),
         ServiceKind::Mariadb => mariadb::environment(),
         ServiceKind::Pgbouncer => postgres::environment("pgbouncer"),
+        ServiceKind::Redis => redis::environment(),
     }
 }
 
@@ -49,6 +52,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
         ServiceKind::Postgres => postgres::render(service, cx),
         ServiceKind::Mariadb => mariadb::render(service, cx),
         ServiceKind::Pgbouncer => pgbouncer::render(service, cx),
+        ServiceKind::Redis => redis::render(service, cx),
     }
 }
 
@@ -63,6 +67,7 @@ pub(crate) fn ask(kind: ServiceKind, sql: &str, programs: &Programs) -> Result<P
         ServiceKind::Postgres => Ok(postgres::ask(find(postgres::PSQL)?, kind.id(), postgres::DATABASE, sql)),
         ServiceKind::Mariadb => Ok(mariadb::ask_database(find(mariadb::CLIENT)?, sql)),
         ServiceKind::Pgbouncer => Ok(postgres::ask(find(postgres::PSQL)?, kind.id(), postgres::DATABASE, sql)),
+        ServiceKind::Redis => Err(PlanError::NoSql(kind)),
     }
 }
 
@@ -71,7 +76,7 @@ pub(crate) fn dumper(kind: ServiceKind) -> Option<Requirement> {
     match kind {
         ServiceKind::Postgres => Some(postgres::dumper()),
         ServiceKind::Mariadb => Some(mariadb::dumper()),
-        ServiceKind::Pgbouncer => None,
+        ServiceKind::Pgbouncer | ServiceKind::Redis => None,
     }
 }
 
@@ -81,7 +86,7 @@ pub(crate) fn dump(kind: ServiceKind, programs: &Programs) -> Result<Option<Prog
     match kind {
         ServiceKind::Postgres => Ok(Some(postgres::dump(find(postgres::DUMP)?))),
         ServiceKind::Mariadb => Ok(Some(mariadb::dump(find(mariadb::DUMP)?))),
-        ServiceKind::Pgbouncer => Ok(None),
+        ServiceKind::Pgbouncer | ServiceKind::Redis => Ok(None),
     }
 }
 
@@ -91,6 +96,7 @@ pub(crate) fn server(kind: ServiceKind) -> &'static str {
         ServiceKind::Postgres => postgres::POSTGRES,
         ServiceKind::Mariadb => mariadb::SERVER,
         ServiceKind::Pgbouncer => pgbouncer::PGBOUNCER,
+        ServiceKind::Redis => redis::SERVER,
     }
 }
 
@@ -100,6 +106,7 @@ pub(crate) fn install(kind: ServiceKind) -> Install {
         ServiceKind::Postgres => ("postgresql", postgres::PAGE),
         ServiceKind::Mariadb => ("mariadb-server", mariadb::PAGE),
         ServiceKind::Pgbouncer => ("pgbouncer", pgbouncer::PAGE),
+        ServiceKind::Redis => ("redis-server", redis::PAGE),
     };
     Install { package: Some(package.to_owned()), page: page.to_owned() }
 }

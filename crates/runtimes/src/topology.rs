@@ -59,6 +59,7 @@ impl Composer for Topologies {
             ServiceKind::Pgbouncer => 0,
             ServiceKind::Postgres => 1,
             ServiceKind::Mariadb => 2,
+            ServiceKind::Redis => 3,
         });
         for (name, value) in kinds.into_iter().flat_map(service::environment) {
             app.env.entry(name.to_owned()).or_insert(value);

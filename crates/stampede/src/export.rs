@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stampede_analysis::deployable;
 use stampede_conduct::Host;
-use stampede_core::{Case, Outcome as TrialOutcome, Study};
+use stampede_core::{Case, ChosenByFlags, Outcome as TrialOutcome, Study};
 use stampede_export::Measured;
 use stampede_machine::bundle::{BundleRequest, OUTPUT, bundle_folder, candidate, listen, make_bundle};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RetrialFlags, RetrialPlan, RuntimesFlag};
@@ -55,6 +55,8 @@ fn read(args: &ExportArgs, machine: MachineSize) -> Result<(ComparePlan, Option<
     let StoredStudy { study, trials, .. } = show::load(store, name)?;
     let case = deployable(&study, &trials, case.as_deref(), runtime.as_deref()).map_err(Failure::usage)?.clone();
     let flags = RetrialFlags { from: subject.subject.clone(), index: subject.index.clone(), ..RetrialFlags::default() };
+    // What its load and its database were is no part of a bundle, and may be gone.
+    let study = Study { chosen: ChosenByFlags::default(), ..study };
     let RetrialPlan { base, .. } =
         RetrialPlan::read(&flags, (&study, &case), &[], machine, &BuiltIn).map_err(Failure::usage)?;
     let measured = trials.iter().rev().find(|trial| trial.case == case.id && trial.outcome == TrialOutcome::Measured);

@@ -105,7 +105,7 @@ mod tests {
                 0,
                 &["This folder is a", "that can serve it", "stampede compare ."],
             ),
-            ("nothing", &[], 2, &["No application found", "stampede compare hello", "stampede compare hello"]),
+            ("nothing", &[], 2, &["No application found", "stampede compare hello"]),
             (
                 "a repository",
                 &[("index.php", "<?php echo 1;"), (".git/HEAD", "ref: refs/heads/main")],

@@ -34,6 +34,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/023_windows_from.sql"),
     include_str!("migrations/024_autoloaders.sql"),
     include_str!("migrations/025_inside.sql"),
+    include_str!("migrations/026_chosen_by_flags.sql"),
 ];
 
 /// The version that this program writes.

@@ -1,11 +1,13 @@
 //! Studies and their cases as rows.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
-    Bytes, Case, CaseId, Cpus, ErrorModel, Limits, Machine, Revision, Rounds, RuntimeId, Slo, Study, StudyId,
-    StudyKind, WindowsFrom, WorkloadId,
+    Bytes, Case, CaseId, ChosenByFlags, Cpus, ErrorModel, Limits, Machine, Revision, Rounds, RuntimeId, Slo, Study,
+    StudyId, StudyKind, WindowsFrom, WorkloadId,
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, Word, insert_row, other};
@@ -33,6 +35,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         resumed_at,
         time_over_at,
         windows_from,
+        chosen,
     } = study;
     let (fixed, max_time) = match rounds {
         Rounds::Fixed(rounds) => (*rounds, None),
@@ -74,6 +77,19 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     }
     if let Some(windows_from) = windows_from {
         insert_windows_from(transaction, id, windows_from)?;
+    }
+    if *chosen != ChosenByFlags::default() {
+        let ChosenByFlags { exchanges, cookies, database } = chosen;
+        insert_row(
+            transaction,
+            "chosen_by_flags",
+            named_params! {
+                ":study_id": id.as_str(),
+                ":exchanges_json": Json(exchanges),
+                ":cookies": cookies,
+                ":database": database.as_ref().map(|dump| dump.to_string_lossy()),
+            },
+        )?;
     }
     resumed_at.iter().try_for_each(|at| insert_resumption(transaction, id, *at))
 }
@@ -258,7 +274,8 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
     connection
         .query_row(
             "SELECT * FROM study LEFT JOIN study_end USING (study_id) LEFT JOIN study_errors USING (study_id)
-                LEFT JOIN time_over USING (study_id) LEFT JOIN windows_from USING (study_id) WHERE study_id = ?1",
+                LEFT JOIN time_over USING (study_id) LEFT JOIN windows_from USING (study_id)
+                LEFT JOIN chosen_by_flags USING (study_id) WHERE study_id = ?1",
             [id.as_str()],
             |row| {
                 let study = Study {
@@ -287,6 +304,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     resumed_at,
                     time_over_at: row.get::<_, Option<Instant>>("time_over_at_ns")?.map(|Instant(at)| at),
                     windows_from: windows_from(row)?,
+                    chosen: chosen(row)?,
                 };
                 Ok((study, finished_at(row)?))
             },
@@ -298,6 +316,13 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
 fn windows_from(row: &Row<'_>) -> rusqlite::Result<Option<WindowsFrom>> {
     let Some(why) = row.get("why")? else { return Ok(None) };
     Ok(Some(WindowsFrom { block: row.get("block")?, why }))
+}
+
+/// What flags chose; nothing of a study of before this was kept.
+fn chosen(row: &Row<'_>) -> rusqlite::Result<ChosenByFlags> {
+    let Some(Json(exchanges)) = row.get("exchanges_json")? else { return Ok(ChosenByFlags::default()) };
+    let database = row.get::<_, Option<String>>("database")?.map(PathBuf::from);
+    Ok(ChosenByFlags { exchanges, cookies: row.get("cookies")?, database })
 }
 
 fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Case>> {

@@ -21,6 +21,7 @@ mod robot;
 mod robots_file;
 mod shell_words;
 mod sign_in;
+mod sitemap;
 mod target;
 mod url_list;
 

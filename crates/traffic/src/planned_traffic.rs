@@ -1,6 +1,6 @@
 //! Requests that people have, as a plan takes them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -15,10 +15,14 @@ use crate::mix::Mix;
 use crate::recorded_request::RecordedRequest;
 use crate::replay::Replay;
 use crate::sign_in::SignIn;
+use crate::sitemap;
 use crate::url_list::url_list;
 
 /// Lines longer than this are cut: no server writes them.
 const LONGEST_LINE: u64 = 1 << 20;
+
+/// So many requests of a list are taken: each is asked several times, on more than one runtime, before anything is measured.
+const MOST_LISTED: usize = 200;
 
 /// The file of a scenario beside the plan.
 pub const SCENARIO: &str = "stampede.scenario.yaml";
@@ -74,8 +78,11 @@ impl PlannedTraffic {
             TrafficSource::Urls(file) => {
                 let text = String::from_utf8(bytes(file, open)?)
                     .map_err(|_| format!("{} is not text in UTF-8", file.display()))?;
-                let requests = url_list(&text)
-                    .map_err(|mistakes| format!("{} cannot be read:\n  {}", file.display(), mistakes.join("\n  ")))?;
+                let text = match sitemap::addresses(&text) {
+                    Some(addresses) => addresses.map_err(|problem| format!("{} {problem}", file.display()))?,
+                    None => text,
+                };
+                let requests = url_list(&text).map_err(|mistakes| first_mistakes(file, &mistakes))?;
                 of_requests(requests, &file.display().to_string())
             }
             TrafficSource::Curl(lines) => {
@@ -97,6 +104,17 @@ impl PlannedTraffic {
         let notes = notes_of_crawl(exchanges.len(), most, summary);
         (!exchanges.is_empty()).then_some(Self { exchanges, notes, scenario: None, load: None })
     }
+}
+
+/// What is wrong with a list: the first lines, and how many more there are.
+fn first_mistakes(file: &Path, mistakes: &[String]) -> String {
+    const MOST: usize = 10;
+    let first = mistakes.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join("\n  ");
+    let more = match mistakes.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!("\n  and {more} more lines"),
+    };
+    format!("{} cannot be read:\n  {first}{more}", file.display())
 }
 
 fn bytes(path: &Path, open: OpenFile<'_>) -> Result<Vec<u8>, String> {
@@ -278,14 +296,41 @@ fn of_requests(requests: Vec<RecordedRequest>, from: &str) -> Result<PlannedTraf
         let secrets = secrets.into_iter().collect::<Vec<_>>().join(", ");
         notes.push(format!("left out, since a plan holds no secrets: {secrets}"));
     }
+    let mut different = counted(requests);
+    if different.len() > MOST_LISTED {
+        let all = different.len();
+        different = spread(different, MOST_LISTED);
+        notes.push(format!("{MOST_LISTED} of {all} different requests are taken, evenly from all of {from}"));
+    }
     let mut exchanges: Vec<Exchange> = Vec::new();
-    for RecordedRequest { request, .. } in requests {
-        match exchanges.iter_mut().find(|known| known.request == request) {
-            Some(known) => known.weight = (known.weight + 1).min(MOST_WEIGHT),
-            None => exchanges.push(exchange(request, 1, &exchanges)),
-        }
+    for (request, times) in different {
+        exchanges.push(exchange(request, times, &exchanges));
     }
     Ok(PlannedTraffic { exchanges, notes, scenario: None, load: None })
+}
+
+/// Different requests in their order, each with how often it is there.
+fn counted(requests: Vec<RecordedRequest>) -> Vec<(Request, u32)> {
+    let mut different: Vec<(Request, u32)> = Vec::new();
+    let mut known: HashMap<String, Vec<usize>> = HashMap::new();
+    for RecordedRequest { request, .. } in requests {
+        let alike = known.entry(format!("{} {}", request.method, request.path)).or_default();
+        match alike.iter().find(|at| different[**at].0 == request) {
+            Some(at) => different[*at].1 = (different[*at].1 + 1).min(MOST_WEIGHT),
+            None => {
+                alike.push(different.len());
+                different.push((request, 1));
+            }
+        }
+    }
+    different
+}
+
+/// So many of more, at even distances from the first on.
+fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    let mut all: Vec<Option<T>> = all.into_iter().map(Some).collect();
+    let length = all.len();
+    (0..most.min(length)).filter_map(|number| all[number * length / most].take()).collect()
 }
 
 fn of_recording(recording: BrowserRecording, file: &Path) -> Result<PlannedTraffic, String> {
@@ -364,4 +409,45 @@ fn exchange(request: Request, weight: u32, others: &[Exchange]) -> Exchange {
     let name = std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or_default();
     let expect = Expectation { status: 200, body: Body::Any, gzip: false, head: ExpectedHead::default() };
     Exchange { name, request, expect, weight, once: false, optional: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_list(text: &str) -> Result<PlannedTraffic, String> {
+        let text = text.to_owned();
+        let open = move |_: &Path| -> io::Result<Box<dyn Read>> { Ok(Box::new(io::Cursor::new(text.clone()))) };
+        PlannedTraffic::read(TrafficSource::Urls(Path::new("list")), None, &open)
+    }
+
+    #[test]
+    fn of_a_list_with_more_than_can_be_asked_some_are_taken_from_all_of_it() {
+        let sitemap = |pages: usize| {
+            let page = |number| format!("<url><loc>https://a.example/p/{number}</loc></url>\n");
+            format!("<urlset>{}</urlset>", (0..pages).map(page).collect::<String>())
+        };
+        let paths = |traffic: &PlannedTraffic| -> Vec<String> {
+            traffic.exchanges.iter().map(|exchange| exchange.request.path.clone()).collect()
+        };
+        let all = of_list(&sitemap(MOST_LISTED)).unwrap();
+        assert_eq!((all.exchanges.len(), all.notes.len()), (MOST_LISTED, 0), "{:?}", all.notes);
+        // As many as one sitemap may have.
+        let many = of_list(&sitemap(50_000)).unwrap();
+        let taken = paths(&many);
+        assert_eq!((taken.len(), &*taken[0], &*taken[1], &*taken[199]), (200, "/p/0", "/p/250", "/p/49750"));
+        assert_eq!(many.notes, ["200 of 50000 different requests are taken, evenly from all of list"]);
+    }
+
+    #[test]
+    fn requests_that_are_there_twice_weigh_twice_and_mistakes_are_not_told_without_end() {
+        let twice = of_list("/b\n/a\n/b\nHEAD /b\n").unwrap();
+        let told: Vec<_> = twice.exchanges.iter().map(|of| (&*of.name, of.weight)).collect();
+        assert_eq!(told, [("GET /b", 2), ("GET /a", 1), ("HEAD /b", 1)]);
+        let problem = of_list(&"nonsense\n".repeat(1000)).unwrap_err();
+        assert!(problem.contains("line 10: nonsense") && problem.ends_with("and 990 more lines"), "{problem}");
+        let index = "<sitemapindex><sitemap><loc>https://a/1.xml</loc></sitemap></sitemapindex>";
+        let problem = of_list(index).unwrap_err();
+        assert_eq!(problem, "list names other sitemaps (https://a/1.xml); give one of those");
+    }
 }

@@ -257,6 +257,7 @@ fn connections(case: &Case) -> Vec<Case> {
         let name = match service.kind {
             ServiceKind::Postgres | ServiceKind::Mariadb => "max_connections",
             ServiceKind::Pgbouncer => "default_pool_size",
+            ServiceKind::Redis => "maxclients",
         };
         let value = service.settings.get(name).and_then(|value| value.parse().ok()).map(raised);
         all.extend(value.map(|value| {

@@ -77,6 +77,7 @@ pub(crate) fn study(id: &str, cases: &[MadeUp]) -> (Study, Vec<Trial>) {
         resumed_at: Vec::new(),
         time_over_at: None,
         windows_from: None,
+        chosen: Default::default(),
     };
     let trials = (1..=3).flat_map(|block| (1..).zip(cases).map(move |(position, case)| trial(case, block, position)));
     (study, trials.collect())

@@ -56,6 +56,7 @@ impl Bench {
                 resumed_at: Vec::new(),
                 time_over_at: None,
                 windows_from: None,
+                chosen: Default::default(),
             },
             prepared,
             workload: workload(),

@@ -62,6 +62,10 @@ pub(crate) struct ServicesSection {
     #[serde(default, deserialize_with = "named")]
     #[schemars(extend("examples" = ["{set: {pool_mode: transaction}}"]))]
     pub(crate) pgbouncer: Option<ServiceSection>,
+    /// Redis, or Valkey.
+    #[serde(default, deserialize_with = "named")]
+    #[schemars(extend("examples" = ["{set: {maxmemory: 64mb, maxmemory-policy: allkeys-lru}}"]))]
+    pub(crate) redis: Option<ServiceSection>,
 }
 
 /// A service. Its share takes both cpus and memory.
@@ -125,10 +129,15 @@ pub(crate) struct ClientSection {
 impl ServicesSection {
     /// Those that are named.
     pub(crate) fn named(&self) -> impl Iterator<Item = (ServiceKind, &ServiceSection)> {
-        let Self { postgres, mariadb, pgbouncer } = self;
-        [(ServiceKind::Postgres, postgres), (ServiceKind::Mariadb, mariadb), (ServiceKind::Pgbouncer, pgbouncer)]
-            .into_iter()
-            .filter_map(|(kind, section)| Some((kind, section.as_ref()?)))
+        let Self { postgres, mariadb, pgbouncer, redis } = self;
+        [
+            (ServiceKind::Postgres, postgres),
+            (ServiceKind::Mariadb, mariadb),
+            (ServiceKind::Pgbouncer, pgbouncer),
+            (ServiceKind::Redis, redis),
+        ]
+        .into_iter()
+        .filter_map(|(kind, section)| Some((kind, section.as_ref()?)))
     }
 }
 

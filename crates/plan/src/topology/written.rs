@@ -1,7 +1,7 @@
 //! What a plan file says of the topology: it counts where no flag says otherwise, and mistakes in it are told with its
 //! places and keys.
 
-use stampede_core::{ServiceKind, ServiceNeed, Topology};
+use stampede_core::{ServiceNeed, Topology};
 
 use super::{give_init, give_setting, give_share};
 use crate::document::Text;
@@ -145,8 +145,8 @@ impl<'a> Written<'a> {
                 continue;
             };
             let place = file.place("topology.services").key(kind.id()).to_string();
-            if kind == ServiceKind::Pgbouncer {
-                mistakes.add(place, "has an init and holds nothing", "give it to postgres");
+            if !kind.holds_rows() {
+                mistakes.add(place, "has an init, and SQL does not fill it", "give it to postgres or mariadb");
                 continue;
             }
             let init = read_init(&file.folder, init, kind, &place, mistakes);

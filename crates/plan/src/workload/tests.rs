@@ -79,7 +79,7 @@ fn all_that_does_not_fit_a_workload_is_told_at_once() {
         ("a list", "[a]", vec![format!("w:1:1 is not a workload; {begin}")]),
         (
             "unknown and missing keys",
-            "speed: 11\napps: [{dir: ., requests: []}]\nrequests: [{name: a, pth: /}]\nservices: {redis: {}}\nafter: [{}]\n",
+            "speed: 11\napps: [{dir: ., requests: []}]\nrequests: [{name: a, pth: /}]\nservices: {memcached: {}}\nafter: [{}]\n",
             [
                 "w:1:1 has no title; add title: My API",
                 "w:1:1 speed is not known; use after, apps, cookies, exchanges, generate, requests, scenario, services, title",
@@ -90,7 +90,7 @@ fn all_that_does_not_fit_a_workload_is_told_at_once() {
                 "w:3:12 requests[0] has no path; add path: /",
                 "w:3:12 requests[0] has no expect; add expect: {status: 200, body: hello}",
                 "w:3:22 requests[0].pth is not known; did you mean path?",
-                "w:4:12 services.redis is not known; use mariadb, postgres",
+                "w:4:12 services.memcached is not known; use mariadb, postgres, redis",
                 "w:5:9 after[0] has no name; add name: people",
                 "w:5:9 after[0] has no answers; add answers: {step: create/create, status: 201}",
             ]

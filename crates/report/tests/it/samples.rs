@@ -110,6 +110,7 @@ pub(crate) fn four_runtimes() -> Sample {
         resumed_at: Vec::new(),
         time_over_at: None,
         windows_from: None,
+        chosen: Default::default(),
     };
     let throughputs = [
         ("apache-mod-php", [1_402.0, 1_371.0, 1_420.0], 31),

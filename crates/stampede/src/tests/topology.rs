@@ -101,3 +101,11 @@ fn a_client_that_is_far_away_is_asked_for_and_recorded() {
     assert!(trial["client_link"]["bytes"].is_number(), "{trial}");
     assert_eq!(said.json()["cases"][0]["topology"]["client_rtt_us"], 30_000.0, "{}", said.stdout);
 }
+
+#[test]
+fn a_redis_that_is_not_installed_is_named_with_its_package() {
+    let machine = MadeUp::new(|_| serving()).lacking(&["redis-server"], None);
+    let said = machine.run(&["compare", &workload("fatal"), "--runtimes", "nginx-fpm", "--services", "redis"]);
+    assert_eq!((said.code, machine.launches()), (3, 0), "{said:?}");
+    assert!(said.words().contains("the topology needs"), "{said:?}");
+}

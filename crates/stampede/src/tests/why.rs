@@ -1,8 +1,10 @@
 //! `why`: what holds a case back?
 
+use std::fs;
+
 use stampede_testkit::FakeLifetime;
 
-use super::made_up::{BODY, MadeUp, workload};
+use super::made_up::{BODY, MadeUp, always, workload};
 
 #[test]
 fn what_raises_the_rate_is_what_holds_it_back() {
@@ -55,4 +57,45 @@ fn what_cannot_be_asked_is_told_and_nothing_is_measured() {
         assert!(said.words().contains(problem), "{args:?}: {}", said.stderr);
     }
     assert_eq!(machine.launches(), before);
+}
+
+#[test]
+fn what_flags_chose_of_a_study_is_chosen_again() {
+    // A deployment whose database holds the dump has more to do than one whose database is empty.
+    let machine = MadeUp::new(|launch| {
+        let unit = launch.deployment.units.iter().find(|unit| unit.id.as_str() == "mariadb");
+        let files = unit.and_then(|unit| unit.build.as_ref()).map(|build| &build.files[..]).unwrap_or_default();
+        let is_filled = files.iter().any(|file| file.text.contains("INSERT INTO things"));
+        let settings = "innodb_buffer_pool_size\t128M\nmax_connections\t151\n".to_owned();
+        let body = if is_filled { BODY } else { "no rows\n" };
+        FakeLifetime { said: Ok(settings), answer: always(200, body), ..FakeLifetime::serving(BODY, 1000.0) }
+    });
+    let app = machine.application("shop");
+    let dump = machine.path("shop.sql");
+    fs::write(&dump, "-- MariaDB dump 10.19\nCREATE TABLE things (id INT);\nINSERT INTO things VALUES (1);\n").unwrap();
+    let dump = dump.display().to_string();
+    let short = ["--runtimes", "nginx-fpm", "--rounds", "1", "--duration", "2s", "--warm-up", "1s", "--no-yard-stick"];
+    let chosen = ["--database", &dump, "--cookies", "--exchanges", "GET /"];
+    let said = machine.run(&[&["compare", &app][..], &short, &chosen].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let of_first = machine.run(&["show", "latest", "--json", "-"]).json();
+    let expected = serde_json::json!({"exchanges": ["GET /"], "cookies": true, "database": dump});
+    assert_eq!(of_first["chosen"], expected, "{of_first}");
+    let study = of_first["id"].as_str().unwrap();
+    let why = ["why", "--study", study, "--from", &app, "--duration", "2s", "--rounds", "3"];
+    let said = machine.run(&why);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(machine.run(&["show", "latest", "--json", "-"]).json()["chosen"], expected);
+    // It has moved since.
+    let elsewhere = machine.path("moved.sql");
+    fs::rename(&dump, &elsewhere).unwrap();
+    let before = machine.launches();
+    let said = machine.run(&why);
+    assert_eq!((said.code, machine.launches()), (2, before), "{said:?}");
+    assert!(said.words().contains("shop.sql cannot be read: No such file"), "{said:?}");
+    let elsewhere = elsewhere.display().to_string();
+    let said = machine.run(&[&why[..], &["--database", &elsewhere]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let of_last = machine.run(&["show", "latest", "--json", "-"]).json();
+    assert_eq!((&of_last["kind"], &of_last["chosen"]["database"]), (&"why".into(), &elsewhere.into()));
 }

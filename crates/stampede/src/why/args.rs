@@ -29,7 +29,7 @@ fn in_why(arg: Arg) -> Arg {
     const MEASURING: &str = "Measuring";
     match arg.get_id().as_str() {
         "exchanges" => arg
-            .help("Repeat the --exchanges of a study of an older version, which did not store them")
+            .help("Which of the workload's requests to send, by name [default: the study's]")
             .help_heading(None::<&str>),
         "base_image" => arg.help("Another image for containers [default: the study's]").help_heading(None::<&str>),
         "duration" => {

@@ -205,3 +205,29 @@ fn a_symfony_application_is_compared() {
     }
     stage.assert_nothing_left();
 }
+
+#[test]
+fn settings_beside_scripts_are_in_force_on_every_runtime() {
+    let test = "settings_beside_scripts_are_in_force_on_every_runtime";
+    if !have(test, &["nginx", "php-fpm", "apache2", "php"]) {
+        return;
+    }
+    let shows =
+        "<?php header('Content-Type: text/plain'); echo ini_get('memory_limit'), ' ', ini_get('upload_max_filesize');";
+    let ini = "memory_limit = 201M\nupload_max_filesize = \"64M\" ; of the shop\nerror_log = /var/log/shop.log\n";
+    let app = folder(&[("public/index.php", shows), ("public/.user.ini", ini)]);
+    let stage = Stage::new();
+    let flags = [".", "--runtimes", "nginx-fpm,apache-mod-php,php-cli-server", "--json", "-"];
+    let said = compare(&stage, app.path(), &flags);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_measured(&json(&said), &["nginx-fpm", "apache-mod-php", "php-cli-server"]);
+    let words = said.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "public/.user.ini, which PHP-FPM alone reads, is for every runtime: memory_limit, upload_max_filesize; not taken of \
+         public/.user.ini: error_log",
+        "GET /: status 200 OK, 8 bytes",
+    ] {
+        assert!(words.contains(part), "{part}\n{}", said.stderr);
+    }
+    stage.assert_nothing_left();
+}

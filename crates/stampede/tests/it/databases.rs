@@ -67,14 +67,7 @@ impl Things {
         fs::create_dir_all(folder.join("app")).unwrap();
         fs::write(folder.join("app/index.php"), APP).unwrap();
         fs::write(folder.join("schema.sql"), schema).unwrap();
-        fs::write(
-            folder.join("scenario.yaml"),
-            format!(
-                "crowds: [{{load: closed:4, requests: [{{name: add, method: POST, path: {path}, body: x, \
-                 check: {{status: 201}}}}]}}]\n"
-            ),
-        )
-        .unwrap();
+        fs::write(folder.join("scenario.yaml"), adding(path)).unwrap();
         fs::write(
             folder.join("workload.yaml"),
             format!(
@@ -93,6 +86,13 @@ impl Things {
         let study = serde_json::from_str(&said.stdout).unwrap_or_default();
         (said, study)
     }
+}
+
+/// The scenario of users who post to a path, which adds a thing each time.
+pub(crate) fn adding(path: &str) -> String {
+    format!(
+        "crowds: [{{load: closed:4, requests: [{{name: add, method: POST, path: {path}, body: x, check: {{status: 201}}}}]}}]\n"
+    )
 }
 
 fn ready(test: &str, programs: &[&str], extensions: &[&str]) -> bool {

@@ -27,6 +27,7 @@ mod mimic;
 mod plan;
 mod recorder;
 mod redirects;
+mod redis;
 mod release;
 mod report;
 mod reproduce;

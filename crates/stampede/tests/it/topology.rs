@@ -228,12 +228,14 @@ fn mistakes_of_a_topology_are_told_together() {
         "--balancer",
         "envoy",
         "--services",
-        "redis",
+        "memcached",
         "--client-rtt",
         "1h",
     ]);
     assert_eq!(said.code, Some(2), "{said:?}");
-    for told in ["--replicas 0 is not", "--balancer envoy is not known", "--services redis is not", "--client-rtt 1h"] {
+    for told in
+        ["--replicas 0 is not", "--balancer envoy is not known", "--services memcached is not", "--client-rtt 1h"]
+    {
         assert!(said.stderr.contains(told), "{told}: {}", said.stderr);
     }
     let shares = ["--share", "replica=0.6,100Mi", "--share", "balancer=0.2,100Mi"];

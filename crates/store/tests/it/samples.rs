@@ -69,6 +69,7 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
         resumed_at: Vec::new(),
         time_over_at: None,
         windows_from: None,
+        chosen: Default::default(),
     }
 }
 
