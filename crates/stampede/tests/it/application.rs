@@ -71,7 +71,7 @@ fn a_plain_folder_is_compared_and_its_plan_written_with_nothing_typed_but_its_na
     assert_measured(&json(&said), &["php-cli-server", "nginx-fpm"]);
     for part in [
         "shop is a PHP application: front-controller public/index.php",
-        "its PHP extensions: ctype, fileinfo, iconv, mbstring, tokenizer",
+        "requires the PHP extensions ctype, fileinfo, iconv, mbstring, tokenizer",
         "recorded on nginx-fpm",
         "GET /: status 200 OK, ",
         "varies: time, token",

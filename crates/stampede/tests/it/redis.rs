@@ -65,7 +65,7 @@ fn a_redis_that_an_application_asks_for_is_named_and_its_addresses_lead_to_the_o
     fs::write(folder.join(".env"), "CACHE_REDIS_URL=redis://:secret@redis.internal:6380/3\n").unwrap();
     let said = stage.run_in(&folder, &["init", "."]);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let asked = "it asks for Redis: --services redis gives each trial one of its own";
+    let asked = "uses Redis: --services redis gives each trial one of its own";
     assert!(words(&said.stderr).contains(asked), "{said:?}");
     let said = stage.run_in(&folder, &["init", ".", "--services", "redis", "--force"]);
     assert_eq!(said.code, Some(0), "{said:?}");
