@@ -567,16 +567,25 @@ impl Platform for DockerPlatform {
     fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PreparedApp, PrepareError>> {
         Box::pin(async move {
             let survey = app_copy::survey(app).await?;
-            let remarks = survey.left_out().map(|what| format!("not copied: {what}")).into_iter().collect();
-            if app.prepare.is_empty() {
+            let left_out = survey.left_out().map(|what| format!("not copied: {what}"));
+            let mut remarks: Vec<String> = left_out.into_iter().collect();
+            let user = user::for_units().map_err(|error| PrepareError::Copy(with_causes(&error)))?;
+            if app.prepare.is_empty() && !survey.is_shared(user) {
                 return Ok(app_copy::prepared(app.source.clone(), remarks));
             }
-            let mut image = self.software_of(None).map_err(PrepareError::Copy)?;
-            if composer::is_run_by(app) {
-                image = self.with_composer(image).await.map_err(|error| PrepareError::Copy(with_causes(&error)))?;
-            }
-            let offline = self.config.offline;
-            let preparation = preparation::prepare(&self.engine, &self.config.state_dir, image, app, offline).await?;
+            let begun = self.vantage.now();
+            let state_dir = &self.config.state_dir;
+            let preparation = if app.prepare.is_empty() {
+                preparation::share(state_dir, app).await?
+            } else {
+                let mut image = self.software_of(None).map_err(PrepareError::Copy)?;
+                if composer::is_run_by(app) {
+                    image = self.with_composer(image).await.map_err(|error| PrepareError::Copy(with_causes(&error)))?;
+                }
+                preparation::prepare(&self.engine, state_dir, image, app, self.config.offline).await?
+            };
+            let took = self.vantage.now().since(begun);
+            remarks.extend(preparation.shared.as_ref().map(|survey| survey.copied_once(took)));
             let folder = preparation.folder.app();
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
             Ok(app_copy::prepared(folder, remarks))
