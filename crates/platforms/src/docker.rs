@@ -21,6 +21,7 @@ mod own_source;
 mod port;
 mod preparation;
 mod question;
+pub(crate) mod rootless;
 mod running;
 mod sandbox;
 mod sockets;
@@ -51,6 +52,7 @@ use self::own_run::{Front, OwnOrder, OwnProcess, OwnRun};
 use self::preparation::Preparation;
 pub use self::question::answer;
 use self::question::{Place, Question, place};
+use self::rootless::Holding;
 use self::running::{DockerRunning, Prepared};
 use self::sandbox::{Order, Purpose, Sandbox, Shown};
 use self::software::SoftwareImage;
@@ -152,7 +154,11 @@ impl DockerPlatform {
             return Err(NewDockerError::Parts);
         }
         let mut engine = Engine::connect(&engine::socket()?).await?;
-        let info = engine.examine().await?;
+        let (info, holding) = engine.examine().await?;
+        if config.parts && holding == Holding::Nothing {
+            return Err(NewDockerError::Parts);
+        }
+        engine.holding = holding;
         engine.tells_ends = !engine.manner().await?.is_podman;
         let state_dir = config.state_dir.clone();
         let cleaned = match tokio::task::spawn_blocking(move || take_state(&state_dir)).await {
@@ -164,7 +170,10 @@ impl DockerPlatform {
         {
             image::base(&engine, image, config.tell).await?;
         }
-        let findings = (info.swap_limit == Some(false)).then(no_swap_limit).into_iter().collect();
+        let findings = match holding {
+            Holding::Nothing => vec![rootless::unheld()],
+            Holding::Limits => (info.swap_limit == Some(false)).then(no_swap_limit).into_iter().collect(),
+        };
         Ok(Self {
             config: Arc::new(config),
             vantage,
@@ -567,16 +576,25 @@ impl Platform for DockerPlatform {
     fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PreparedApp, PrepareError>> {
         Box::pin(async move {
             let survey = app_copy::survey(app).await?;
-            let remarks = survey.left_out().map(|what| format!("not copied: {what}")).into_iter().collect();
-            if app.prepare.is_empty() {
+            let left_out = survey.left_out().map(|what| format!("not copied: {what}"));
+            let mut remarks: Vec<String> = left_out.into_iter().collect();
+            let user = user::for_units().map_err(|error| PrepareError::Copy(with_causes(&error)))?;
+            if app.prepare.is_empty() && !survey.is_shared(user) {
                 return Ok(app_copy::prepared(app.source.clone(), remarks));
             }
-            let mut image = self.software_of(None).map_err(PrepareError::Copy)?;
-            if composer::is_run_by(app) {
-                image = self.with_composer(image).await.map_err(|error| PrepareError::Copy(with_causes(&error)))?;
-            }
-            let offline = self.config.offline;
-            let preparation = preparation::prepare(&self.engine, &self.config.state_dir, image, app, offline).await?;
+            let begun = self.vantage.now();
+            let state_dir = &self.config.state_dir;
+            let preparation = if app.prepare.is_empty() {
+                preparation::share(state_dir, app).await?
+            } else {
+                let mut image = self.software_of(None).map_err(PrepareError::Copy)?;
+                if composer::is_run_by(app) {
+                    image = self.with_composer(image).await.map_err(|error| PrepareError::Copy(with_causes(&error)))?;
+                }
+                preparation::prepare(&self.engine, state_dir, image, app, self.config.offline).await?
+            };
+            let took = self.vantage.now().since(begun);
+            remarks.extend(preparation.shared.as_ref().map(|survey| survey.copied_once(took)));
             let folder = preparation.folder.app();
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
             Ok(app_copy::prepared(folder, remarks))
@@ -615,12 +633,17 @@ fn no_swap_limit() -> Finding {
 pub fn examine() -> Finding {
     let asked = engine::block_on(async { Engine::connect(&engine::socket()?).await?.examine().await });
     match asked {
-        Ok(info) => {
+        Ok((info, holding)) => {
             let told = |text: Option<String>| text.unwrap_or_else(|| "?".to_owned());
             let driver = info.cgroup_driver.map_or_else(|| "?".to_owned(), |driver| driver.to_string());
             let version = info.cgroup_version.map_or_else(|| "?".to_owned(), |version| version.to_string());
             let text = format!("Docker {}, control groups version {version} ({driver})", told(info.server_version));
-            doctor::fine(DOCKER, text)
+            match holding {
+                Holding::Limits => doctor::fine(DOCKER, text),
+                Holding::Nothing => {
+                    doctor::warning(DOCKER, format!("{text}: {}", rootless::unheld().text), "use an engine of root")
+                }
+            }
         }
         Err(DockerError::NotThere { socket, source: _ }) => {
             doctor::fine(DOCKER, format!("no engine at {}, which --platform docker alone needs", socket.display()))

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::context;
 use super::error::{DockerError, OLDEST, RUN};
+use super::rootless::{self, Holding};
 
 /// How long the engine may take until it begins to answer, in seconds.
 const PATIENCE: u64 = 60;
@@ -33,6 +34,8 @@ pub(crate) struct Engine {
     pub(crate) socket: PathBuf,
     /// Whether it tells how a program ended that nobody is attached to. Podman does not.
     pub(crate) tells_ends: bool,
+    /// Whether it holds containers to limits.
+    pub(crate) holding: Holding,
 }
 
 /// What tells an engine from others.
@@ -67,7 +70,13 @@ impl Engine {
         if docker.client_version() < OLDEST {
             return Err(DockerError::TooOld(docker.client_version().to_string()));
         }
-        Ok(Self { docker, socket: socket.to_owned(), tells_ends: true })
+        Ok(Self { docker, socket: socket.to_owned(), tells_ends: true, holding: Holding::Limits })
+    }
+
+    /// Connects to the same engine once more.
+    pub(crate) async fn again(&self) -> Result<Self, DockerError> {
+        let Self { docker: _, socket, tells_ends, holding } = self;
+        Ok(Self { tells_ends: *tells_ends, holding: *holding, ..Self::connect(socket).await? })
     }
 
     /// What tells it from other engines.
@@ -79,30 +88,38 @@ impl Engine {
         Ok(Manner { is_podman, is_of_systemd: info.cgroup_driver == Some(SystemInfoCgroupDriverEnum::SYSTEMD) })
     }
 
-    /// What the engine says of itself, where it is one whose containers this process can measure.
-    pub(crate) async fn examine(&self) -> Result<SystemInfo, DockerError> {
+    /// What the engine says of itself, where it is one whose containers this process can measure, and whether it holds them to limits.
+    pub(crate) async fn examine(&self) -> Result<(SystemInfo, Holding), DockerError> {
         let info = self.docker.info().await.map_err(api("ask the engine what it is"))?;
-        judge(&info)?;
-        // Podman does not say that it runs without root: its files are that user's then.
-        let of_root =
-            info.docker_root_dir.as_ref().and_then(|folder| fs::metadata(folder).ok()).map(|folder| folder.uid());
-        match of_root {
-            Some(0) | None => Ok(info),
-            Some(_) => Err(DockerError::Unsuitable(ROOTLESS)),
+        let is_within = rootless::is_root_of_a_namespace();
+        let is_rootless = is_rootless(&info);
+        if is_within || is_rootless {
+            let is_podman = self.manner().await?.is_podman;
+            if is_rootless || is_podman {
+                let holding = rootless::judge(&info, is_podman, is_within)?;
+                return Ok((info, holding));
+            }
         }
+        judge(&info)?;
+        Ok((info, Holding::Limits))
     }
 }
 
-const ROOTLESS: &str = "it runs without root, where files and limits of containers are not this user's";
+fn has_option(info: &SystemInfo, name: &str) -> bool {
+    let options = info.security_options.as_deref().unwrap_or_default();
+    options.iter().any(|option| option.split(',').any(|part| part == name))
+}
+
+/// Whether an engine runs without root. Podman does not say so: its files are that user's then, as others see them.
+fn is_rootless(info: &SystemInfo) -> bool {
+    let folder = info.docker_root_dir.as_ref().and_then(|folder| fs::metadata(folder).ok());
+    has_option(info, "name=rootless") || folder.is_some_and(|folder| folder.uid() != 0)
+}
 
 /// Refuses engines whose containers cannot be held to limits or not be read from here.
 fn judge(info: &SystemInfo) -> Result<(), DockerError> {
-    let options = info.security_options.as_deref().unwrap_or_default();
-    let has = |name: &str| options.iter().any(|option| option.split(',').any(|part| part == name));
     let system = info.operating_system.as_deref().unwrap_or_default();
-    let reason = if has("name=rootless") {
-        ROOTLESS
-    } else if has("name=userns") {
+    let reason = if has_option(info, "name=userns") {
         "it gives containers other users' numbers (userns-remap), which cannot read what is prepared for them"
     } else if system.contains("Docker Desktop") {
         "it runs in a virtual machine (Docker Desktop), where its control groups and networks cannot be reached"
@@ -258,8 +275,9 @@ mod tests {
         assert!(with_answers(&[r#"{"ApiVersion": "1.41"}"#, "{}"]).is_ok());
         let old = with_answers(&[r#"{"ApiVersion": "1.40"}"#]).unwrap_err();
         assert!(old.to_string().contains("version 1.40 of its interface, and 1.41 is needed"), "{old}");
-        let rootless = with_answers(&[r#"{"ApiVersion": "1.54"}"#, r#"{"SecurityOptions": ["name=rootless"]}"#]);
-        assert!(matches!(rootless, Err(DockerError::Unsuitable(_))), "{rootless:?}");
+        let rootless =
+            with_answers(&[r#"{"ApiVersion": "1.54"}"#, r#"{"SecurityOptions": ["name=rootless"]}"#, "{}", "{}"]);
+        assert!(matches!(rootless, Err(DockerError::Rootless(_))), "{rootless:?}");
         let nobody = block_on(async { Engine::connect(Path::new("/nonexistent")).await.map(drop) }).unwrap_err();
         assert!(matches!(nobody, DockerError::NotThere { .. }), "{nobody}");
     }
@@ -270,7 +288,6 @@ mod tests {
         for (info, refused) in [
             (SystemInfo::default(), None),
             (with("name=seccomp,profile=default"), None),
-            (with("name=rootless"), Some("without root")),
             (with("name=userns"), Some("userns-remap")),
             (SystemInfo { operating_system: Some("Docker Desktop".to_owned()), ..Default::default() }, Some("virtual")),
             (SystemInfo { memory_limit: Some(false), ..Default::default() }, Some("limit memory")),

@@ -60,6 +60,9 @@ pub enum DockerError {
     /// Its containers cannot be measured.
     #[error("use Docker's engine: {0}; use one that runs as root on this machine, or --platform local")]
     Unsuitable(&'static str),
+    /// It runs without root, and this process is not where it is.
+    #[error("use the engine, which runs without root: run Stampede in its namespaces: {0}")]
+    Rootless(&'static str),
     /// Its processes are not seen.
     #[error("measure containers: their processes are not seen from here; run Stampede on the engine's own machine")]
     Elsewhere,

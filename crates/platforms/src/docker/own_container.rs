@@ -121,7 +121,7 @@ pub(super) struct OwnRunning {
     run: Option<OwnRun>,
     /// The inside of each, with its name.
     all: Vec<(String, inside::Inside)>,
-    group: Group,
+    group: Option<Group>,
     places: Places,
     front: Endpoint,
     endpoints: BTreeMap<AddressId, Endpoint>,
@@ -240,7 +240,7 @@ impl Running for OwnRunning {
     }
 
     fn meters(&self) -> Vec<MeterSource> {
-        vec![source(&self.group)]
+        self.group.iter().map(source).collect()
     }
 
     fn part_meters(&self) -> Vec<PartMeters> {
@@ -258,7 +258,7 @@ impl Running for OwnRunning {
     }
 
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
-        enforced(Some(&self.group))
+        enforced(self.group.as_ref())
     }
 
     fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError> {
@@ -291,7 +291,7 @@ impl Running for OwnRunning {
     }
 
     fn forks(&self) -> BTreeSet<u32> {
-        forks(Some(&self.group))
+        forks(self.group.as_ref())
     }
 
     fn logs(&self, _unit: &UnitId) -> LogTail {

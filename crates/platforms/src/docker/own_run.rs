@@ -25,6 +25,7 @@ use super::engine::{Containers, Engine, Manner, api, block_on};
 use super::error::DockerError;
 use super::image::tar_of;
 use super::inside::Inside;
+use super::rootless::Holding;
 use super::sandbox::{address, files_limit, group, lease, limited, make_network};
 use super::sockets::listening;
 use crate::layout::folder::Folder;
@@ -95,8 +96,8 @@ pub(crate) struct Member {
     pub(crate) name: String,
     /// Its address on the run's network.
     pub(crate) address: Option<IpAddr>,
-    /// The control group of its processes.
-    group: Group,
+    /// The control group of its processes, where the engine holds them to limits.
+    group: Option<Group>,
     /// Its first process, as this machine numbers it.
     pub(crate) first: u32,
     pub(crate) ports: Vec<u16>,
@@ -107,8 +108,8 @@ pub(crate) struct OwnRun {
     /// Those under test, in the order of their start.
     pub(crate) members: Vec<Member>,
     pub(crate) folder: Folder,
-    /// The control group of all of those.
-    pub(crate) group: Group,
+    /// The control group of all of those, where there is one.
+    pub(crate) group: Option<Group>,
     /// When the first of them was started.
     pub(crate) started: Instant,
     owner: ProcessOwner,
@@ -124,9 +125,9 @@ impl fmt::Debug for OwnRun {
 impl OwnRun {
     /// Makes and starts it all.
     pub(crate) async fn open(engine: &Engine, state_dir: &Path, order: OwnOrder) -> Result<Self, DockerError> {
-        let (socket, state_dir) = (engine.socket.clone(), state_dir.to_owned());
+        let (engine, state_dir) = (engine.clone(), state_dir.to_owned());
         // On a thread that goes on when this future is dropped: what the engine is making then is removed afterwards.
-        let made = tokio::task::spawn_blocking(move || make(socket, &state_dir, &order));
+        let made = tokio::task::spawn_blocking(move || make(&engine, &state_dir, &order));
         made.await.map_err(|error| DockerError::Prepare(with_causes(&error)))?
     }
 
@@ -140,13 +141,14 @@ impl OwnRun {
 
 /// Writes the lease, makes the run's folder, network and volumes, and starts the containers. What was made before a failure is removed
 /// again.
-fn make(socket: PathBuf, state_dir: &Path, order: &OwnOrder) -> Result<OwnRun, DockerError> {
+fn make(engine: &Engine, state_dir: &Path, order: &OwnOrder) -> Result<OwnRun, DockerError> {
     let failed = |error: &dyn std::error::Error| DockerError::Prepare(with_causes(error));
-    let (mut owner, containers) = lease(&socket, state_dir)?;
+    let (mut owner, containers) = lease(&engine.socket, state_dir)?;
     let folder = Folder::create(&owner.run().folder, None).map_err(|error| failed(&error))?;
     owner.start_idle_warden(&order.warden).map_err(|error| failed(&error))?;
     let begun = block_on(async {
-        let engine = Engine::connect(&socket).await?;
+        // Its connections belong to the thread that they were made on.
+        let engine = engine.again().await?;
         let network = make_network(&engine.docker, &containers).await?;
         for volume in shared(&order.processes) {
             let name = Some(format!("{network}-{volume}"));
@@ -189,10 +191,11 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    async fn start_all(&mut self, parent: String) -> Result<(Vec<Member>, Group, Instant), DockerError> {
+    async fn start_all(&mut self, parent: String) -> Result<(Vec<Member>, Option<Group>, Instant), DockerError> {
         let measured = self.order.processes.iter().filter(|process| process.is_measured).count();
-        let parent =
-            (measured + usize::from(self.order.front.is_some()) > 1 && self.order.limits.is_some()).then_some(parent);
+        let are_several = measured + usize::from(self.order.front.is_some()) > 1;
+        let is_held = self.order.limits.is_some() && self.engine.holding == Holding::Limits;
+        let parent = (are_several && is_held).then_some(parent);
         let (mut members, mut started, mut whole) = (Vec::new(), Instant::now(), None);
         for (number, process) in self.order.processes.iter().enumerate() {
             if !process.is_measured {
@@ -207,7 +210,7 @@ impl Maker<'_> {
             let body = body(process, self, parent.as_deref());
             let member = self.start(process, &self.name(number), body).await?;
             if parent.is_some() && whole.is_none() {
-                whole = Some(self.hold(&member.group)?);
+                whole = member.group.as_ref().map(|group| self.hold(group)).transpose()?;
             }
             members.push(member);
         }
@@ -217,9 +220,9 @@ impl Maker<'_> {
             let member = self.start_front(front, of, parent.as_deref()).await?;
             members.push(member);
         }
-        let first = || members.first().map(|member| member.group.clone());
-        let nothing = || DockerError::Prepare("none of the containers is under test".to_owned());
-        let group = whole.or_else(first).ok_or_else(nothing)?;
+        let first = members.first();
+        let first = first.ok_or_else(|| DockerError::Prepare("none of the containers is under test".to_owned()))?;
+        let group = whole.or_else(|| first.group.clone());
         Ok((members, group, started))
     }
 
@@ -251,7 +254,7 @@ impl Maker<'_> {
         let docker = &self.engine.docker;
         docker.start_container(&container, None).await.map_err(api("start a container"))?;
         let seen = docker.inspect_container(&container, None).await.map_err(api("inspect a container"))?;
-        let (first, group) = match group(&seen, &container) {
+        let (first, group) = match group(&seen, &container, self.engine.holding) {
             Ok(found) => found,
             // It may have ended before it was looked at.
             Err(error) => return Err(container_end::ended(docker, &container).await.unwrap_or(error)),

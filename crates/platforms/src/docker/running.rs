@@ -134,7 +134,7 @@ impl DockerRunning {
                     NotReady::Ended(exit) => (exit.unit, format!("it ended with {}", exit.how)),
                     NotReady::Late(problem) => (unit.id.clone(), problem),
                 };
-                let problem = explain(Some(&running.sandbox.group), &problem, &running.logs(&unit).lines);
+                let problem = explain(running.sandbox.group.as_ref(), &problem, &running.logs(&unit).lines);
                 LaunchError::Start { unit, problem }
             })?;
         }
@@ -143,7 +143,11 @@ impl DockerRunning {
 
     /// The control group of the part that a unit is in.
     fn part_of(&self, terms: &Terms, unit: &UnitId) -> Option<Group> {
-        terms.part_of(unit).map(|part| self.sandbox.group.child(&part.name))
+        terms.part_of(unit).and_then(|part| self.group_of(&part.name))
+    }
+
+    fn group_of(&self, part: &str) -> Option<Group> {
+        self.sandbox.group.as_ref().map(|group| group.child(part))
     }
 
     /// Runs a program to its end. The inner error says how it failed, with the end of its log.
@@ -158,7 +162,7 @@ impl DockerRunning {
         let order = command(program, &self.folder, &self.places, log.clone())?;
         let done = self.sandbox.inside.run(&order, part, limit).await;
         let done = done.map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
-        Ok(done.map_err(|problem| explain(Some(&self.sandbox.group), &problem, &log_tail::read(&log))))
+        Ok(done.map_err(|problem| explain(self.sandbox.group.as_ref(), &problem, &log_tail::read(&log))))
     }
 }
 
@@ -219,11 +223,11 @@ impl Running for DockerRunning {
     }
 
     fn meters(&self) -> Vec<MeterSource> {
-        vec![source(&self.sandbox.group)]
+        self.sandbox.group.iter().map(source).collect()
     }
 
     fn part_meters(&self) -> Vec<PartMeters> {
-        let meters = |part: &String| vec![source(&self.sandbox.group.child(part))];
+        let meters = |part: &String| self.group_of(part).iter().map(source).collect();
         self.parts.iter().map(|part| PartMeters { part: part.clone(), meters: meters(part) }).collect()
     }
 
@@ -237,11 +241,11 @@ impl Running for DockerRunning {
     }
 
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
-        enforced(Some(&self.sandbox.group))
+        enforced(self.sandbox.group.as_ref())
     }
 
     fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError> {
-        enforced(Some(&self.sandbox.group.child(part)))
+        enforced(self.group_of(part).as_ref())
     }
 
     fn restarts(&self) -> Vec<UnitRestart> {
@@ -281,7 +285,7 @@ impl Running for DockerRunning {
     }
 
     fn forks(&self) -> BTreeSet<u32> {
-        forks(Some(&self.sandbox.group))
+        forks(self.sandbox.group.as_ref())
     }
 
     fn logs(&self, unit: &UnitId) -> LogTail {

@@ -24,6 +24,7 @@ use stampede_core::{Limits, Part, with_causes};
 use super::engine::{Containers, Engine, api, block_on};
 use super::error::DockerError;
 use super::inside::Inside;
+use super::rootless::Holding;
 use crate::layout::folder::Folder;
 use crate::machine::user::User;
 use crate::runs::group::divide;
@@ -73,8 +74,8 @@ pub(crate) struct Sandbox {
     pub(crate) folder: Option<Folder>,
     /// Its address on the run's network.
     pub(crate) address: Option<IpAddr>,
-    /// The control group that holds all of its processes.
-    pub(crate) group: Group,
+    /// The control group that holds all of its processes, where the engine holds it to limits.
+    pub(crate) group: Option<Group>,
     // The line goes first: the container ends when it is closed, and the owner sees to the rest. It is kept and never used; the
     // lock is for the compiler.
     _line: Mutex<AttachContainerResults>,
@@ -115,7 +116,7 @@ impl Sandbox {
         let line = Mutex::new(line.map_err(api("attach to a container"))?);
         docker.start_container(&container, None).await.map_err(api("start a container"))?;
         let told = docker.inspect_container(&container, None).await.map_err(api("inspect a container"))?;
-        let (_, group) = group(&told, &container)?;
+        let (_, group) = group(&told, &container, engine.holding)?;
         Ok(Self {
             inside: Inside { engine: engine.clone(), container },
             folder,
@@ -131,8 +132,9 @@ impl Sandbox {
         if parts.is_empty() {
             return Ok(());
         }
-        self.group.vacate(FIRST_GROUP)?;
-        divide(&self.group, parts, cpus)
+        let Some(group) = &self.group else { return Ok(()) };
+        group.vacate(FIRST_GROUP)?;
+        divide(group, parts, cpus)
     }
 
     /// Ends and removes it all.
@@ -260,13 +262,20 @@ pub(super) fn limited(host: HostConfig, limits: &Limits, cpus: &[u32]) -> HostCo
 }
 
 /// The first process of a container, and the control group of all of them. Only one that names the container is taken for it: where the engine runs on
-/// another machine, the number is that of a process of this one, if of any.
-pub(super) fn group(told: &ContainerInspectResponse, container: &str) -> Result<(u32, Group), DockerError> {
+/// another machine, the number is that of a process of this one, if of any. An engine that holds nothing to limits has no group for it.
+pub(super) fn group(
+    told: &ContainerInspectResponse,
+    container: &str,
+    holding: Holding,
+) -> Result<(u32, Option<Group>), DockerError> {
     let pid = told.state.as_ref().and_then(|state| u32::try_from(state.pid?).ok()).filter(|pid| *pid > 0);
     let pid = pid.ok_or(DockerError::Program {
         program: FIRST.to_owned(),
         problem: told.state.as_ref().and_then(|state| state.error.clone()).unwrap_or_default(),
     })?;
+    if holding == Holding::Nothing {
+        return Ok((pid, None));
+    }
     let group = Group::of_process(Path::new("/"), pid).map_err(|_| DockerError::Elsewhere)?;
     // Its name is the container's, or `docker-ID.scope` under systemd.
     let names = |folder: &Path| folder.file_name().is_some_and(|name| name.to_string_lossy().contains(container));
@@ -287,7 +296,7 @@ pub(super) fn group(told: &ContainerInspectResponse, container: &str) -> Result<
         Group::V2 { dir } => vec![dir],
     };
     let is_its = own.into_iter().all(|folder| names(folder) && folder.is_dir());
-    if is_its { Ok((pid, group)) } else { Err(DockerError::Elsewhere) }
+    if is_its { Ok((pid, Some(group))) } else { Err(DockerError::Elsewhere) }
 }
 
 /// Its address on the one network that it is in.

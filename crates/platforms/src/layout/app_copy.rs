@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
-use stampede_core::{App, Autoloader, Replacement, with_causes};
+use stampede_core::{App, Autoloader, Bytes, Replacement, with_causes};
 use stampede_seam::{PrepareError, PreparedApp};
 use thiserror::Error;
 
@@ -24,7 +25,7 @@ const NODE_MODULES: &str = "node_modules";
 const TESTS: [&str; 4] = ["tests", "Tests", "test", "Test"];
 
 /// More files of packages than this are copied once, and shared by all runs: PHP does not write them.
-const MANY: usize = 5_000;
+const MANY: usize = 2_000;
 
 /// Beside a copy: a folder a line that belongs to this user, so that runs may link to its files.
 const SHARED: &str = "shared-packages";
@@ -36,9 +37,9 @@ const MOST_LINKS: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Survey {
     /// Files that are copied.
-    pub(crate) files: usize,
+    files: usize,
     /// Their bytes.
-    pub(crate) bytes: u64,
+    bytes: u64,
     packages: usize,
     tests: usize,
     left_out: Vec<String>,
@@ -68,6 +69,14 @@ impl Survey {
     /// Whether its packages are worth a copy that the runs of this user link to. Only another user's files are safe from the run's.
     pub(crate) fn is_shared(&self, user: Option<User>) -> bool {
         user.is_some() && self.packages > MANY
+    }
+
+    /// What is said of a copy whose packages runs link to, and of the time that its making took.
+    pub(crate) fn copied_once(&self, took: Duration) -> String {
+        let (files, size, seconds) = (self.files, Bytes::new(self.bytes).mib(), took.as_secs_f64());
+        format!(
+            "copied the application once, {files} files of {size:.0} MiB, in {seconds:.1} s; each run links to its packages"
+        )
     }
 
     /// What is left out of copies, as the end of a sentence; nothing where that is nothing of note.

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stampede_core::{App, Bytes, with_causes};
+use stampede_core::{App, with_causes};
 use stampede_seam::{PrepareError, Vantage};
 
 use super::LocalConfig;
@@ -86,10 +86,7 @@ pub(crate) async fn prepare(
         let app = folder.app();
         let done = tokio::task::spawn_blocking(move || app_copy::share_packages(&app)).await.map_err(failed)?;
         done.map_err(|error| failed(with_causes(&error)))?;
-        let (files, size, seconds) = (survey.files, Bytes::new(survey.bytes).mib(), took.as_secs_f64());
-        remark = Some(format!(
-            "copied the application once, {files} files of {size:.0} MiB, in {seconds:.1} s; each run links to its packages"
-        ));
+        remark = Some(survey.copied_once(took));
     }
     Ok(Preparation { app: folder.app(), remark, _warden: warden, _owner: owner })
 }

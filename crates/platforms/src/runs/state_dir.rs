@@ -8,10 +8,17 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 use thiserror::Error;
 
+use crate::docker::rootless;
+
 /// The folder for runs and leases of this user: on a disk, since page cache and memory would be the same thing elsewhere;
 /// with a short path, since sockets lie in it; and not in a home folder, since other users' servers must read it.
 pub fn default_state_dir() -> PathBuf {
-    PathBuf::from(format!("/var/tmp/stampede-{}", geteuid().as_raw()))
+    // Root of a user namespace is another user outside, whose folder this is not: its files have other owners.
+    let outside = if rootless::is_root_of_a_namespace() { rootless::outside_number() } else { None };
+    PathBuf::from(match outside {
+        Some(user) => format!("/var/tmp/stampede-{user}-rootless"),
+        None => format!("/var/tmp/stampede-{}", geteuid().as_raw()),
+    })
 }
 
 /// Makes a folder that only this user may change, or sees that an existing one is such: it lies where every user may make

@@ -135,6 +135,19 @@ pub(crate) fn are_compared(stage: &Stage, engine: &Engine, folder: &Path) {
     let which = "under test, within one total: php, web; beside, without limits: cache";
     assert!(!has_compose || said.stderr.contains(which), "{}", said.stderr);
 
+    // Where port and folder are written down, those are taken.
+    let plan = folder.join("front.yaml");
+    let front = "image: {name: 'test/app:fpm', front: nginx, port: 9000, root: /var/www/html/public}";
+    let text = format!("app: {{dir: ., requests: [{{path: /}}]}}\ncases: [{{id: fpm, runtime: image, {front}}}]\n");
+    fs::write(&plan, text).unwrap();
+    let said = run(stage, engine, &[&["compare", plan.to_str().unwrap()], &rest[..]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    let trial = &study["cases"][0]["trials"][0];
+    let stopped: Vec<&str> =
+        trial["stops"].as_array().unwrap().iter().filter_map(|stop| stop["unit"].as_str()).collect();
+    assert_eq!((&trial["outcome"], stopped), (&"measured".into(), vec!["image", "nginx"]), "{trial}");
+
     // One that answers otherwise, ends, listens for itself alone or is not there, each beside one that can be compared.
     let typed = |image: &'static str| ["--image", image];
     let all = [typed("ends=test/app:ends"), typed("loop=test/app:loop"), typed("gone=test/app:gone")].concat();
