@@ -11,6 +11,7 @@ mod comparison;
 mod counter;
 mod databases;
 mod docker;
+mod events;
 mod export;
 mod failures;
 mod forecast;
