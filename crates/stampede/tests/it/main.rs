@@ -12,6 +12,7 @@ mod counter;
 mod databases;
 mod docker;
 mod events;
+mod every_flag;
 mod export;
 mod failures;
 mod forecast;
