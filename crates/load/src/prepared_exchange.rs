@@ -91,7 +91,7 @@ impl PreparedExchange {
         host: &str,
         keep_alive: bool,
     ) -> Self {
-        // A journey begins to hear where it writes a request.
+        // Who hears begins to do so where the request is written.
         let fixed = step.fixed_request().filter(|_| !flow.cookies && step.events.is_none());
         let is_rendered = fixed.is_none();
         let request = fixed.unwrap_or_else(|| Request {

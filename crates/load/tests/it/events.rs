@@ -89,10 +89,11 @@ fn chunk(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(&[format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
 }
 
-/// A load of one connection, with a scenario; requests may take 300 ms.
-fn of_scenario(backend: Backend, endpoint: &Endpoint, yaml: &str, requests: Option<u64>) -> LoadSpec {
+/// A load of one connection, with a scenario of one user class; requests may take 300 ms.
+fn of_scenario(backend: Backend, endpoint: &Endpoint, class: &str, requests: Option<u64>) -> LoadSpec {
     let files = |_: &std::path::Path| Err(ErrorKind::NotFound.into());
-    let scenario = parse_scenario(yaml, "scenario.yaml", MACHINE, &BTreeMap::new(), &files).unwrap();
+    let scenario =
+        parse_scenario(&format!("crowds: [{class}]"), "scenario.yaml", MACHINE, &BTreeMap::new(), &files).unwrap();
     LoadSpec {
         exchanges: Vec::<LoadExchange>::new(),
         scenario: Some(Arc::new(scenario)),
@@ -106,7 +107,7 @@ fn of_scenario(backend: Backend, endpoint: &Endpoint, yaml: &str, requests: Opti
 /// `requests` flows of one step.
 fn hear(backend: Backend, serve: Serve, step: &str, requests: u64) -> (LoadResult, Server) {
     let server = Server::start(serve);
-    let yaml = format!("crowds: [{{load: 'closed:1', requests: [{{name: live, path: /live, {step}}}]}}]");
+    let yaml = format!("{{load: 'closed:1', requests: [{{name: live, path: /live, {step}}}]}}");
     let started = Instant::now();
     let result = start(of_scenario(backend, &server.endpoint, &yaml, Some(requests))).unwrap().finish();
     assert!(started.elapsed() < Duration::from_secs(10), "{step}: {result:?}");
@@ -349,7 +350,7 @@ fn a_stream_is_held_for_its_time_and_no_longer_than_the_load(backend: Backend) {
     assert_eq!((result.total.requests.ok, heard(&result).streams), (2, 2), "{result:?}");
     // The load lasts 500 ms.
     let server = Server::start(each_20_ms);
-    let yaml = "crowds: [{load: 'closed:2', requests: [{name: live, path: /, events: {for: 1h, least: 100000}}]}]";
+    let yaml = "{load: 'closed:2', requests: [{name: live, path: /, events: {for: 1h, least: 100000}}]}";
     let started = Instant::now();
     let result = start(of_scenario(backend, &server.endpoint, yaml, None)).unwrap().finish();
     assert!(started.elapsed() < 1500 * MS, "{result:?}");
@@ -386,15 +387,11 @@ fn a_flow_resumes_where_a_stream_ended(backend: Backend) {
     };
     let server = Server::start(serve);
     let yaml = "
-crowds:
-  - load: closed:1
-    flows:
-      - name: resume
-        steps:
-          - {name: first, path: /, events: {}, capture: {last: {event: id}}}
-          - {name: second, path: /, headers: {Last-Event-ID: '${last}'}, events: {}, check: {body: \"event 1\\n\"}, capture: {last: {event: id}}}
-          - {name: third, path: /, headers: {Last-Event-ID: '${last}'}, events: {until: event 2}}
-";
+{load: 'closed:1', flows: [{name: resume, steps: [
+            {name: first, path: /, events: {}, capture: {last: {event: id}}},
+            {name: second, path: /, headers: {Last-Event-ID: '${last}'}, events: {}, check: {body: \"event 1\\n\"}, capture: {last: {event: id}}},
+            {name: third, path: /, headers: {Last-Event-ID: '${last}'}, events: {until: event 2}}
+        ]}]}";
     let result = start(of_scenario(backend, &server.endpoint, yaml, Some(2))).unwrap().finish();
     assert_eq!((result.total.requests.ok, server.requests()), (6, 6), "{result:?}");
     assert_eq!(result.flows[0].count.completed, 2);
@@ -420,7 +417,7 @@ fn streams_of_http2_end_without_their_connection(backend: Backend) {
             }
         }
     });
-    let yaml = "crowds: [{load: 'closed:1', requests: [{name: live, path: /, events: {count: 2}}]}]";
+    let yaml = "{load: 'closed:1', requests: [{name: live, path: /, events: {count: 2}}]}";
     let streams = NonZeroU32::new(4).unwrap();
     let of_scenario = of_scenario(backend, &server.endpoint, yaml, Some(60));
     let result = start(LoadSpec { protocol: Protocol::Http2 { streams }, ..of_scenario }).unwrap().finish();
@@ -437,7 +434,7 @@ fn streams_of_http2_end_without_their_connection(backend: Backend) {
             peer.say(DATA, 0, stream, b"data: a\n\n")
         }
     });
-    let yaml = "crowds: [{load: 'closed:1', requests: [{name: live, path: /, events: {for: 1h}}]}]";
+    let yaml = "{load: 'closed:1', requests: [{name: live, path: /, events: {for: 1h}}]}";
     let load = self::of_scenario(backend, &server.endpoint, yaml, None);
     let result = start(LoadSpec { protocol: Protocol::Http2 { streams }, ..load }).unwrap().finish();
     let requests = result.total.requests;

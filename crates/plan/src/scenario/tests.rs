@@ -95,18 +95,23 @@ fn the_other_examples_are_read() {
     assert_eq!(live.crowds[1].flows[0].steps[1].captures[0].source, CaptureSource::EventId);
 }
 
+/// A scenario of one step, below a first line.
+fn of_one_step(first: &str, step: &str) -> String {
+    format!("{first}\ncrowds:\n- load: closed:1\n  flows: [{{name: f, identities: 2, steps: [{step}]}}]\n")
+}
+
 #[test]
 fn mistakes_in_what_is_heard_are_told() {
     let of = |rest: &str| {
         let step = format!("{{name: s, path: /, {rest}}}");
-        parsed(&format!("crowds:\n- load: closed:1\n  flows: [{{name: f, steps: [{step}]}}]\n"), &[])
+        parsed(&of_one_step("", &step), &[])
     };
     let own = of("events: {}, headers: {accept: '*/*'}, check: {status: 200-299}").unwrap();
     let step = &own.crowds[0].flows[0].steps[0];
     let names: Vec<_> = step.headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!((names, step.events.as_ref().unwrap().end.clone()), (vec!["Cache-Control", "accept"], EventsEnd::Close));
     for (rest, told) in [
-        ("events: {count: 1, for: 1s}", "s.yaml:3 events ends in more than one way"),
+        ("events: {count: 1, for: 1s}", "s.yaml:4 events ends in more than one way"),
         ("events: {count: 0}", "count 0 is no number of events; for example count: 10"),
         ("events: {until: ''}", "until is in every event"),
         ("events: {until: '${a}'}", "until ${a} has a value, which is not put in here"),
@@ -274,12 +279,7 @@ fn a_file_is_read_with_the_tables_beside_it() {
 #[test]
 fn forms_values_in_checks_and_accounts_from_the_environment_are_read() {
     let of = |feeder: &str, step: &str| {
-        parsed(
-            &format!(
-                "feeders: {{a: {feeder}}}\ncrowds:\n- load: closed:1\n  flows: [{{name: f, identities: 2, steps: [{step}]}}]\n"
-            ),
-            &[("a.csv", "name\nx\n")],
-        )
+        parsed(&of_one_step(&format!("feeders: {{a: {feeder}}}"), step), &[("a.csv", "name\nx\n")])
     };
     // Variables that cargo sets.
     let env = "{env: {name: [CARGO_PKG_NAME, CARGO_PKG_VERSION]}, order: identity}";
