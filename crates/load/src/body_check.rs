@@ -7,6 +7,7 @@ use stampede_wire::response::{Head, Visitor};
 
 use stampede_seam::WrongAnswer;
 
+use crate::hearing::{HeardEvents, Hearing};
 use crate::protocol_notes::{ProtocolNotes, Rule};
 use crate::redirect::Redirection;
 
@@ -23,6 +24,8 @@ pub(crate) struct Evidence {
     spare: Vec<Vec<u8>>,
     /// What else answers say.
     pub(crate) notes: ProtocolNotes,
+    /// What was heard of streams of events.
+    pub(crate) events: HeardEvents,
 }
 
 impl Evidence {
@@ -31,6 +34,7 @@ impl Evidence {
             kept: Vec::with_capacity(WRONG_ANSWERS),
             spare: (0..WRONG_ANSWERS).map(|_| Vec::with_capacity(WRONG_BYTES)).collect(),
             notes: ProtocolNotes::new(),
+            events: HeardEvents::default(),
         }
     }
 
@@ -53,8 +57,8 @@ impl Evidence {
         }
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<WrongAnswer>, ProtocolNotes) {
-        (self.kept, self.notes)
+    pub(crate) fn into_parts(self) -> (Vec<WrongAnswer>, ProtocolNotes, HeardEvents) {
+        (self.kept, self.notes, self.events)
     }
 
     /// Adds another thread's wrong answers, as long as there is room.
@@ -62,6 +66,7 @@ impl Evidence {
         self.kept.extend(other.kept);
         self.kept.truncate(WRONG_ANSWERS);
         self.notes.merge(other.notes);
+        self.events.merge(other.events);
     }
 }
 
@@ -78,6 +83,8 @@ pub(crate) struct Comparison {
     first: Vec<u8>,
     /// What it says of another place, where redirects are followed.
     pub(crate) redirection: Option<Box<Redirection>>,
+    /// The times of the stream of events that comes, where a scenario hears some.
+    pub(crate) hearing: Option<Box<Hearing>>,
 }
 
 /// What an answer is held against.
@@ -118,7 +125,8 @@ impl Comparison {
         };
         match (wrong, self.evidence) {
             (None, _) | (_, Some(_)) | (Some(Wrong::Status { .. }), _) => {}
-            (Some(Wrong::Differs { at, .. }), None) => {
+            // Of a stream of events, the place is in what they say.
+            (Some(Wrong::Differs { at, .. }), None) if self.hearing.is_none() => {
                 if at == self.length {
                     evidence.begin(step, status, at);
                 }
@@ -152,6 +160,14 @@ impl Comparing<'_> {
         }
     }
 
+    /// Whether what is heard of a stream of events is enough.
+    pub(crate) fn has_heard_enough(&self) -> bool {
+        match &self.expected {
+            Expected::Check(_) => false,
+            Expected::Journey(journey, _) => journey.has_heard_enough(),
+        }
+    }
+
     /// The answer breaks the protocol.
     pub(crate) fn breach(&mut self, rule: Rule, bytes: &[u8]) {
         self.evidence.notes.breach(self.step, rule, bytes);
@@ -165,7 +181,7 @@ impl Visitor for Comparing<'_> {
 
     fn head(&mut self, head: &Head<'_>) {
         self.evidence.notes.head(head);
-        let Comparison { judgement, length, evidence, first, redirection } = &mut *self.comparison;
+        let Comparison { judgement, length, evidence, first, redirection, hearing } = &mut *self.comparison;
         if redirection.as_mut().is_some_and(|redirection| redirection.look(head)) {
             *evidence = None;
             return;
@@ -178,7 +194,16 @@ impl Visitor for Comparing<'_> {
                 }
                 is_right
             }
-            Expected::Journey(journey, script) => journey.head(script, head.status, head.headers(), SystemTime::now()),
+            Expected::Journey(journey, script) => {
+                let is_right = journey.head(script, head.status, head.headers(), SystemTime::now());
+                if let Some(hearing) = hearing {
+                    if journey.is_hearing() {
+                        self.evidence.events.began(self.step, hearing);
+                    }
+                    self.evidence.events.is_enough |= journey.has_heard_enough();
+                }
+                is_right
+            }
         };
         *length = 0;
         first.clear();
@@ -186,7 +211,7 @@ impl Visitor for Comparing<'_> {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        let Comparison { judgement, length, evidence, first, redirection } = &mut *self.comparison;
+        let Comparison { judgement, length, evidence, first, redirection, hearing } = &mut *self.comparison;
         if redirection.as_ref().is_some_and(|redirection| redirection.is_one()) {
             return;
         }
@@ -200,7 +225,14 @@ impl Visitor for Comparing<'_> {
         *length += bytes.len() as u64;
         let (status, differs) = match &mut self.expected {
             Expected::Check(check) => (judgement.status(), check.body(judgement, bytes)),
-            Expected::Journey(journey, script) => (journey.status(), journey.body(script, bytes)),
+            Expected::Journey(journey, script) => {
+                let differs = journey.body(script, bytes);
+                if let (Some(hearing), Some(heard)) = (hearing, journey.heard()) {
+                    self.evidence.events.heard(self.step, hearing, heard);
+                    self.evidence.events.is_enough |= journey.has_heard_enough();
+                }
+                (journey.status(), differs)
+            }
         };
         let mut wrong = bytes;
         if let Some(at) = differs {

@@ -82,6 +82,8 @@ pub(crate) enum Notice {
     Room,
     /// Its answer is complete.
     Answered(Instant),
+    /// What has come of its answer is enough.
+    Enough(Instant),
     /// Its connection has ended, maybe before its request came.
     BrokenOff(Fault),
     /// The server has not taken its request.
@@ -126,15 +128,36 @@ impl Reception<'_> {
 
     /// When the first byte of a user's answer came, and what its answer is held against.
     pub(crate) fn comparing(&mut self, key: usize) -> Option<(&mut Instant, Comparing<'_>)> {
-        let User { crowd, exchange, journey, first_byte_at, comparison, .. } = self.users.get_mut(key)?;
+        let User { crowd, exchange, journey, first_byte_at, sent_at, phase, comparison, .. } =
+            self.users.get_mut(key)?;
         let check = &self.exchanges.get(*exchange)?.check;
         let expected = match (journey, self.crowds.get(*crowd).and_then(|crowd| crowd.script.as_ref())) {
-            (Some(journey), Some(script)) => Expected::Journey(journey, script),
+            (Some(journey), Some(script)) => {
+                if let Some(hearing) = &mut comparison.hearing {
+                    (hearing.sent, hearing.phase) = (*sent_at, *phase);
+                }
+                Expected::Journey(journey, script)
+            }
             _ => Expected::Check(check),
         };
         let evidence = &mut self.recorder.evidence;
         let concludes_late = check.concludes_late();
         Some((first_byte_at, Comparing { step: *exchange, expected, comparison, evidence, concludes_late }))
+    }
+
+    /// Ends the answers of users who have heard enough. One that came to its end with the same bytes needs nothing more.
+    #[cold]
+    fn end_what_is_enough(&mut self) {
+        self.recorder.evidence.events.is_enough = false;
+        let Self { users, notices, now, .. } = self;
+        let has_enough = |user: &User| user.journey.as_ref().is_some_and(|journey| journey.has_heard_enough());
+        for (key, _) in users.iter().enumerate().filter(|(_, user)| user.is_exchanging() && has_enough(user)) {
+            match notices.iter_mut().find(|(other, _)| *other == key) {
+                None => notices.push((key, Notice::Enough(*now))),
+                Some((_, Notice::Answered(_))) => {}
+                Some((_, notice)) => *notice = Notice::Enough(*now),
+            }
+        }
     }
 
     /// An answer of several to the only user is complete, and others follow.
@@ -329,7 +352,11 @@ impl Connection {
                     *first_byte_at = now;
                 }
                 match http1.read(bytes, &mut comparing) {
-                    Came::Incomplete => {}
+                    Came::Incomplete => {
+                        if comparing.has_heard_enough() {
+                            reception.tell(0, Notice::Enough(now));
+                        }
+                    }
                     Came::Complete => reception.tell(0, Notice::Answered(now)),
                     Came::Broken(fault) => reception.tell(0, Notice::Failed(fault)),
                 }
@@ -341,6 +368,13 @@ impl Connection {
                     reception.tell_exchanging(Notice::Failed(Fault::Session(error)));
                     reception.tell_waiting(Notice::Again);
                     false
+                }
+                Ok(()) if reception.recorder.evidence.events.is_enough => {
+                    reception.end_what_is_enough();
+                    if http2.can_start() {
+                        reception.tell_waiting(Notice::Ready);
+                    }
+                    true
                 }
                 Ok(()) if http2.is_done() => {
                     self.closed_between = !self.retired;
@@ -574,6 +608,21 @@ impl Connection {
             }
             Speaks::Http2(_) => {}
             Speaks::Http1(_) => self.close(io),
+        }
+    }
+
+    /// A user has enough of an answer that goes on: the connection is closed with it, or over HTTP/2 only its stream.
+    pub(crate) fn hang_up(&mut self, io: &mut impl Io, key: usize) {
+        match &mut self.speaks {
+            Speaks::Http1(_) => self.retired = true,
+            Speaks::Http2(Some(http2)) => {
+                http2.cancel(key, &mut self.out);
+                // No answer will come that would have it closed.
+                if http2.is_done() {
+                    self.close(io);
+                }
+            }
+            Speaks::Http2(None) => {}
         }
     }
 

@@ -15,7 +15,7 @@ use crate::pacer::Pacer;
 use crate::ramp::Ramp;
 use crate::timeline::Timeline;
 
-/// What all crowds of a load have in common.
+/// What all user classes of a load have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct CrowdTerms {
     pub(crate) requests: Option<u64>,

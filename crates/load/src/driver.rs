@@ -36,6 +36,8 @@ pub(crate) enum Timer {
     Wake,
     /// A user looks at the age of its request.
     Deadline,
+    /// A user has heard a stream of events for as long as it was to.
+    Hearing,
 }
 
 /// One of each kind, and a wake-up that a time-out has overtaken.
@@ -80,7 +82,7 @@ pub(crate) struct Driver<I> {
     pub(crate) plain: Box<[u8]>,
     /// What the last event means for the users of its connection.
     pub(crate) notices: Vec<(usize, Notice)>,
-    /// At most [`TIMERS_A_USER`] for each user.
+    /// At most [`TIMERS_A_USER`] for each user, and those of streams of events.
     pub(crate) timers: BinaryHeap<Reverse<(Instant, usize, Timer)>>,
     pub(crate) progress: Arc<ThreadProgress>,
 }

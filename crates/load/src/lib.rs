@@ -56,6 +56,12 @@
 //! drain ends. In a closed crowd nothing becomes due after the window, not even the rest of a flow. A later step is due at
 //! the previous answer plus its pause, in which the user keeps its connection. A request that fails ends its flow.
 //!
+//! # Streams of events
+//!
+//! A step that hears events holds its connection open. It ends with the event that it waits for, or with its time; then the engine
+//! closes the connection, or over HTTP/2 resets the stream, and counts the answer as complete. The time to the first event and
+//! between events are measured where bytes are read. What is fixed does not pass by here.
+//!
 //! # Authors
 //!
 //! The requests of a load may be written by an [`Author`] on each thread, who is asked for each of them and may take the answers
@@ -101,6 +107,7 @@ mod engine;
 mod epoll;
 mod fact_counts;
 mod fault;
+mod hearing;
 mod http1;
 mod http2;
 mod idle;

@@ -1,9 +1,10 @@
 //! An exchange as the engine sends it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use stampede_core::{Protocol, Request};
-use stampede_scenario::{Flow, PreparedCheck, Step};
+use stampede_scenario::{EventsEnd, Flow, PreparedCheck, Step};
 use stampede_seam::{AuthoredThread, Check, LoadExchange};
 use stampede_wire::h2::RequestHead;
 use stampede_wire::request::{self, Version};
@@ -25,6 +26,8 @@ pub(crate) struct PreparedExchange {
     pub(crate) answers: u32,
     /// How an author takes part in it.
     pub(crate) authorship: Authorship,
+    /// How long it hears a stream of events from when it was sent, where nothing but time ends that.
+    pub(crate) hears_for: Option<Duration>,
 }
 
 /// What an author does for an exchange.
@@ -50,7 +53,17 @@ impl PreparedExchange {
             Protocol::Http2 { .. } => (Vec::new(), Some(RequestHead::new(&request, scheme, host)), request.body),
         };
         let authorship = Authorship::default();
-        Self { request: bytes, http2, content, is_head, check, is_rendered: false, answers: 1, authorship }
+        Self {
+            request: bytes,
+            http2,
+            content,
+            is_head,
+            check,
+            is_rendered: false,
+            answers: 1,
+            authorship,
+            hears_for: None,
+        }
     }
 
     /// What one thread of an authored load sends over HTTP/1, with the check of an exchange.
@@ -65,6 +78,7 @@ impl PreparedExchange {
             check: PreparedCheck::new(check, false),
             is_rendered: false,
             answers: thread.requests.get(),
+            hears_for: None,
         }
     }
 
@@ -77,7 +91,8 @@ impl PreparedExchange {
         host: &str,
         keep_alive: bool,
     ) -> Self {
-        let fixed = step.fixed_request().filter(|_| !flow.cookies);
+        // Who hears begins to do so where the request is written.
+        let fixed = step.fixed_request().filter(|_| !flow.cookies && step.events.is_none());
         let is_rendered = fixed.is_none();
         let request = fixed.unwrap_or_else(|| Request {
             method: step.method.clone(),
@@ -90,7 +105,12 @@ impl PreparedExchange {
         if is_rendered {
             prepared.request.clear();
         }
-        Self { is_rendered, ..prepared }
+        let Some(events) = &step.events else { return Self { is_rendered, ..prepared } };
+        let hears_for = match events.end {
+            EventsEnd::After(time) => Some(time),
+            EventsEnd::Count(_) | EventsEnd::Until(_) | EventsEnd::Close => None,
+        };
+        Self { is_rendered, hears_for, check: prepared.check.until_its_end(), ..prepared }
     }
 }
 

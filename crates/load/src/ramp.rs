@@ -69,7 +69,7 @@ mod tests {
         let opens_at = Instant::now() + Duration::from_secs(100);
         let second = Duration::from_secs(1);
         let population: Population = "2..8/6s".parse().unwrap();
-        // Two users a connection; users of other crowds come before them.
+        // Two users a connection; users of other user classes come before them.
         let of = |thread| Ramp::new(population.clone(), opens_at, (10, 2), (thread, 2));
         let before = opens_at - 3 * second;
         for (thread, token, joins) in [(0, 10, before), (0, 11, before), (1, 10, before), (0, 12, opens_at + second)] {

@@ -9,12 +9,13 @@ use crate::answered::{Answered, nanoseconds};
 use crate::body_check::Evidence;
 use crate::fact_counts::FactCounts;
 use crate::fault::Fault;
+use crate::hearing::HeardEvents;
 use crate::sampler::Sampler;
 use crate::slicer::Slicer;
 use crate::tally::Tally;
 use crate::timeline::{Phase, Timeline};
 use stampede_seam::Backend;
-use stampede_seam::{AnswerFacts, BreakPoint, FlowResult, LoadResult, RequestFailure, StepResult};
+use stampede_seam::{AnswerFacts, BreakPoint, FlowResult, LoadResult, Measures, RequestFailure, StepResult};
 use stampede_seam::{LittlesLaw, Saturation};
 
 /// What one thread has seen, or several after [`Recorder::merge`]. Recording takes no memory.
@@ -63,6 +64,8 @@ impl Recorder {
         let crowds = scenario.into_iter().flat_map(|scenario| {
             scenario.crowds.iter().map(|crowd| stampede_scenario::Tally::new(crowd, scenario.feeders.len()))
         });
+        let mut evidence = Evidence::new();
+        evidence.events = scenario.map(HeardEvents::new).unwrap_or_default();
         Self {
             steps: (0..steps).map(|_| Tally::new()).collect(),
             crowds: crowds.collect(),
@@ -76,7 +79,7 @@ impl Recorder {
             missed: Duration::ZERO,
             begun_late: None,
             littles_law: LittlesLaw::default(),
-            evidence: Evidence::new(),
+            evidence,
             facts: FactCounts::default(),
             first_failure: None,
             last_end: None,
@@ -388,7 +391,7 @@ impl Recorder {
             slicer: _,
             sampler: _,
         } = self;
-        let (wrong_answers, notes) = evidence.into_parts();
+        let (wrong_answers, notes, events) = evidence.into_parts();
         let (server, interim, breach) = notes.into_parts();
         let breaks = facts.breaks();
         let FactCounts { first_length, other_lengths, body_bytes, not_kept, .. } = facts;
@@ -411,7 +414,11 @@ impl Recorder {
             steps: names
                 .into_iter()
                 .zip(steps)
-                .map(|(name, tally)| StepResult { name, measures: tally.into_measures() })
+                .zip(events.into_steps())
+                .map(|((name, tally), events)| StepResult {
+                    name,
+                    measures: Measures { events, ..tally.into_measures() },
+                })
                 .collect(),
             flows: flows.map(|(flow, count)| FlowResult { name: flow.name.clone(), count: count.clone() }).collect(),
             unmatched_captures: unmatched.map(|(flow, step, name)| format!("{flow}/{step}: {name}")).collect(),

@@ -18,7 +18,7 @@ use crate::answered::nanoseconds;
 /// Requests of a batch.
 const BATCH: usize = 1024;
 
-/// Batches that a thread has: 16 MiB, which hold 200,000 requests.
+/// Batches that a thread has: 27 MiB, which hold 200,000 requests.
 const BATCHES: usize = 200;
 
 /// A batch that is not full is handed over after this time.
@@ -28,41 +28,49 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) fn channel() -> (Sampler, ThreadSamples) {
     let (full, read) = sync_channel(BATCHES);
     let (back, empty) = sync_channel(BATCHES);
-    let blank = RequestSample {
-        due_ns: u64::MAX,
-        sent_ns: None,
-        connect_ns: u64::MAX,
-        written_ns: u64::MAX,
-        first_byte_ns: None,
-        total_ns: u64::MAX,
+    let now = Instant::now();
+    let blank = EndedRequest {
+        due: now,
+        begun: now,
+        connecting: now,
+        sent: None,
+        written: now,
+        first_byte: now,
+        at: now,
         bytes: u64::MAX,
-        step: u32::MAX,
+        step: usize::MAX,
         status: None,
         end: SampleEnd::Failed(ErrorClass::Io),
     };
     let make = || {
-        let mut batch = vec![blank; BATCH];
-        batch.clear();
-        batch
+        let mut requests = vec![blank; BATCH];
+        requests.clear();
+        Batch { begins: now, requests }
     };
     for _ in 1..BATCHES {
         // There is room for all of them.
         let _ = back.try_send(make());
     }
     let lost = Arc::new(AtomicU64::new(0));
-    let now = Instant::now();
-    let sampler = Sampler { current: make(), begins: now, handed_at: now, full, empty, lost: Arc::clone(&lost) };
-    (sampler, ThreadSamples { read, back, lost, is_over: false })
+    let sampler = Sampler { current: make(), handed_at: now, full, empty, lost: Arc::clone(&lost) };
+    (sampler, ThreadSamples { read, back, lost, is_over: false, samples: Vec::with_capacity(BATCH) })
+}
+
+/// Requests as the load thread keeps them: whoever reads them computes their times.
+#[derive(Debug)]
+struct Batch {
+    /// Moments count from this instant on.
+    begins: Instant,
+    requests: Vec<EndedRequest>,
 }
 
 /// A load thread's end. What it holds when it is dropped is handed over.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    current: Vec<RequestSample>,
-    begins: Instant,
+    current: Batch,
     handed_at: Instant,
-    full: SyncSender<Vec<RequestSample>>,
-    empty: Receiver<Vec<RequestSample>>,
+    full: SyncSender<Batch>,
+    empty: Receiver<Batch>,
     lost: Arc<AtomicU64>,
 }
 
@@ -86,47 +94,32 @@ pub(crate) struct EndedRequest {
 impl Sampler {
     /// Moments count from this instant on.
     pub(crate) fn begin(&mut self, at: Instant) {
-        self.begins = at;
+        self.current.begins = at;
         self.handed_at = at;
     }
 
     /// Keeps a request, or counts it as lost.
     pub(crate) fn keep(&mut self, request: &EndedRequest) {
-        let EndedRequest { due, begun, connecting, sent, written, first_byte, at, bytes, step, status, end } = *request;
-        let between = |from: Instant, to: Instant| nanoseconds(to.saturating_duration_since(from));
-        if self.current.len() == BATCH {
-            self.hand_over(at);
+        if self.current.requests.len() == BATCH {
+            self.hand_over(request.at);
         }
-        if self.current.len() == BATCH {
+        if self.current.requests.len() == BATCH {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let connected = if connecting >= begun { between(connecting, sent.unwrap_or(at)) } else { 0 };
-        self.current.push(RequestSample {
-            due_ns: between(self.begins, due),
-            sent_ns: sent.map(|sent| between(self.begins, sent)),
-            connect_ns: connected,
-            written_ns: sent.map_or(0, |sent| between(sent, written)),
-            first_byte_ns: sent
-                .filter(|sent| first_byte > *sent || status.is_some())
-                .map(|sent| between(sent, first_byte)),
-            total_ns: between(due, at),
-            bytes,
-            step: u32::try_from(step).unwrap_or(u32::MAX),
-            status,
-            end,
-        });
+        self.current.requests.push(*request);
     }
 
     /// Hands over what has been there for a while.
     pub(crate) fn turn(&mut self, now: Instant) {
-        if !self.current.is_empty() && now.saturating_duration_since(self.handed_at) >= PATIENCE {
+        if !self.current.requests.is_empty() && now.saturating_duration_since(self.handed_at) >= PATIENCE {
             self.hand_over(now);
         }
     }
 
     fn hand_over(&mut self, now: Instant) {
         if let Ok(next) = self.empty.try_recv() {
+            let next = Batch { begins: self.current.begins, ..next };
             self.handed_at = now;
             // There are no more batches than there is room for.
             let _ = self.full.try_send(mem::replace(&mut self.current, next));
@@ -137,17 +130,43 @@ impl Sampler {
 impl Drop for Sampler {
     fn drop(&mut self) {
         // As above; a reader that has gone reads nothing.
-        let _ = self.full.try_send(mem::take(&mut self.current));
+        let last = Batch { begins: self.current.begins, requests: mem::take(&mut self.current.requests) };
+        let _ = self.full.try_send(last);
     }
 }
 
 /// The reader's end of one thread.
 #[derive(Debug)]
 pub(crate) struct ThreadSamples {
-    read: Receiver<Vec<RequestSample>>,
-    back: SyncSender<Vec<RequestSample>>,
+    read: Receiver<Batch>,
+    back: SyncSender<Batch>,
     lost: Arc<AtomicU64>,
     is_over: bool,
+    /// The samples of the batch that is read.
+    samples: Vec<RequestSample>,
+}
+
+impl EndedRequest {
+    /// Its times, as moments from `begins` on.
+    fn sample(self, begins: Instant) -> RequestSample {
+        let Self { due, begun, connecting, sent, written, first_byte, at, bytes, step, status, end } = self;
+        let between = |from: Instant, to: Instant| nanoseconds(to.saturating_duration_since(from));
+        let connected = if connecting >= begun { between(connecting, sent.unwrap_or(at)) } else { 0 };
+        RequestSample {
+            due_ns: between(begins, due),
+            sent_ns: sent.map(|sent| between(begins, sent)),
+            connect_ns: connected,
+            written_ns: sent.map_or(0, |sent| between(sent, written)),
+            first_byte_ns: sent
+                .filter(|sent| first_byte > *sent || status.is_some())
+                .map(|sent| between(sent, first_byte)),
+            total_ns: between(due, at),
+            bytes,
+            step: u32::try_from(step).unwrap_or(u32::MAX),
+            status,
+            end,
+        }
+    }
 }
 
 /// The requests of a load, as they end.
@@ -164,12 +183,14 @@ impl SampleReader {
     /// Gives all requests that were handed over since the last call, those of a thread in the order of their ends; `false` once no
     /// more will come. To be called a few times in each second: a load keeps the last 200,000 of each of its threads.
     pub fn read(&mut self, mut take: impl FnMut(&[RequestSample])) -> bool {
-        for ThreadSamples { read, back, is_over, .. } in &mut self.threads {
+        for ThreadSamples { read, back, is_over, samples, .. } in &mut self.threads {
             loop {
                 match read.try_recv() {
                     Ok(mut batch) => {
-                        take(&batch);
-                        batch.clear();
+                        samples.clear();
+                        samples.extend(batch.requests.iter().map(|request| request.sample(batch.begins)));
+                        take(samples);
+                        batch.requests.clear();
                         // Nobody needs it once the load is over.
                         let _ = back.try_send(batch);
                     }

@@ -11,6 +11,9 @@
 //! In an open load an idle user is given the next request that is due; one that has just got its answer takes a waiting
 //! request itself. In a scenario it takes flows in this way, and then the steps of each; between them it is `Idle` too.
 
+mod hearing;
+
+use std::cmp::Reverse;
 use std::mem;
 use std::time::{Duration, Instant};
 
@@ -26,6 +29,7 @@ use crate::connection::{Connection, Notice, Requested, Stage};
 use crate::crowd::Crowd;
 use crate::driver::{Driver, Timer};
 use crate::fault::Fault;
+use crate::hearing::Hearing;
 use crate::io::Io;
 use crate::pacer::Pacer;
 use crate::recorder::Recorder;
@@ -67,7 +71,7 @@ pub(crate) struct User {
     late_since: Option<Instant>,
     /// Whether it is on the list of those that leave with the next wait.
     departing: bool,
-    sent_at: Instant,
+    pub(crate) sent_at: Instant,
     /// When the kernel took more of the request than at once; kept up only where each request is kept.
     written_at: Instant,
     pub(crate) first_byte_at: Instant,
@@ -76,6 +80,9 @@ pub(crate) struct User {
     /// Whether a timer will look at the age of its request.
     deadline_set: bool,
     pub(crate) comparison: Comparison,
+    /// Until when it hears the present stream of events, where time ends that, and when a timer looks at it.
+    hears_until: Instant,
+    hearing_ends: Option<Instant>,
     /// The request that a redirect has led to, in place of the exchange's.
     hop: Option<Box<Hop>>,
     /// How often its request was sent again since the server had not taken it.
@@ -108,6 +115,9 @@ impl User {
         (place, exchange): (usize, usize),
         now: Instant,
     ) -> Self {
+        let hears = script.is_some_and(Script::hears);
+        let mut comparison = Comparison::default();
+        comparison.hearing = hears.then(|| Box::new(Hearing::new(now)));
         Self {
             token,
             connection: token / sharers,
@@ -128,7 +138,9 @@ impl User {
             first_byte_at: now,
             wakes_at: None,
             deadline_set: false,
-            comparison: Comparison::default(),
+            comparison,
+            hears_until: now,
+            hearing_ends: None,
             hop: None,
             repeats: 0,
             failures: 0,
@@ -310,10 +322,15 @@ impl User {
             Timer::Wake => {}
             Timer::Deadline => {
                 self.deadline_set = false;
-                if self.in_flight() {
+                if self.in_flight() && !self.hears_for_its_time(driver) {
                     self.watch_deadline(driver, now);
                 }
             }
+            Timer::Hearing if self.hearing_ends == Some(at) => {
+                self.hearing_ends = None;
+                self.end_hearing(driver, now);
+            }
+            Timer::Hearing => {}
         }
     }
 
@@ -343,6 +360,7 @@ impl User {
             (Notice::Ready | Notice::Again, State::Waiting) => self.go_anew(driver),
             (Notice::Room, State::Exchanging) => self.go_on(driver),
             (Notice::Answered(at), State::Exchanging) => self.answered(driver, at),
+            (Notice::Enough(at), State::Exchanging) => self.heard_enough(driver, at),
             (Notice::BrokenOff(fault), State::Exchanging) => self.break_off(driver, fault),
             (Notice::NotTaken(fault), State::Exchanging) => self.repeat(driver, fault),
             (Notice::Failed(fault), State::Waiting | State::Exchanging) => self.fail(driver, fault),
@@ -419,7 +437,7 @@ impl User {
 
     /// Sends the request.
     fn transmit<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
-        let Driver { connections, io, exchanges, crowds, authored, redirects, recorder, .. } = driver;
+        let Driver { connections, io, exchanges, crowds, authored, redirects, recorder, timers, timeline, .. } = driver;
         let (Some(connection), Some(exchange)) = (connections.get_mut(self.connection), exchanges.get(self.exchange))
         else {
             return;
@@ -437,6 +455,14 @@ impl User {
         let requested = match (&self.hop, &mut self.journey, script) {
             (Some(hop), ..) => connection.request_hop(self.key, exchange, hop),
             (None, Some(journey), Some(script)) if exchange.is_rendered => {
+                if let Some(time) = exchange.hears_for {
+                    let ends = (now + time).min(timeline.rests_at);
+                    self.hears_until = ends;
+                    if self.hearing_ends.is_none_or(|before| ends < before) {
+                        self.hearing_ends = Some(ends);
+                        timers.push(Reverse((ends, self.token, Timer::Hearing)));
+                    }
+                }
                 connection.request_of(self.key, exchange, journey, script)
             }
             _ if exchange.authorship.writes => Ok(authored

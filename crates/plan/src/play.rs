@@ -21,7 +21,7 @@ use crate::suggestion::suggest;
 pub(crate) struct Played {
     /// The load, or that of the scenario's first crowd.
     pub(crate) load: Load,
-    /// The loads of its other crowds.
+    /// The loads of its other user classes.
     pub(crate) beside: Vec<Load>,
     /// What its users do, in place of the workload's exchanges.
     pub(crate) scenario: Option<Arc<Scenario>>,
@@ -88,7 +88,7 @@ pub(crate) fn read(
     Played { load, beside, scenario: Some(Arc::new(scenario)) }
 }
 
-/// A scenario without crowds is a mistake that was told.
+/// A scenario without user classes is a mistake that was told.
 fn load_of_nobody() -> Load {
     Load::Closed { connections: 1 }
 }

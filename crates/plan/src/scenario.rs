@@ -1,5 +1,6 @@
 //! `scenario.yaml`: who puts load on a server, and what they do there.
 
+mod events;
 mod file;
 mod step;
 
@@ -315,7 +316,7 @@ fn format_of(file: &Path) -> Option<FormatEntry> {
 
 /// The short form of a flow. Without a name it is called after what it asks for.
 fn into_flow(entry: RequestEntry) -> FlowEntry {
-    let RequestEntry { name, weight, method, path, headers, body, check } = entry;
+    let RequestEntry { name, weight, method, path, headers, body, check, events } = entry;
     let name = name.unwrap_or_else(|| {
         let method = method.as_ref().map_or(step::default_method(body.is_some()), |method| method.value.as_str());
         Spanned::new(format!("{method} {}", path.value), path.referenced, path.defined)
@@ -331,6 +332,7 @@ fn into_flow(entry: RequestEntry) -> FlowEntry {
         form: None,
         check,
         capture: Default::default(),
+        events,
     };
     FlowEntry { name, weight, cookies: None, identities: None, steps: vec![step] }
 }

@@ -1,6 +1,7 @@
 //! What a load by itself came to: for a terminal, as JSON, second by second, and as a file of percentiles.
 
 mod advice;
+mod events;
 mod facts;
 mod generators;
 mod hdr;
@@ -140,7 +141,7 @@ pub fn terminal(view: &LoadView<'_>) -> String {
         line(format!("  {:<32}{:>9}{:>8}{:>9}{:>9}{:>9}", "response by step", "ok", "failed", "p50", "p99", "max"));
         for StepResult { name, measures } in &result.steps {
             let Measures { response, censored, requests, .. } = measures;
-            let name: String = name.chars().take(31).collect();
+            let name = short(name);
             let cells = match response.count() {
                 0 => format!("{:>9}{:>9}{:>9}", "-", "-", "-"),
                 _ => [Some(0.50), Some(0.99), None].map(|q| cell(response, censored, q)).concat(),
@@ -149,6 +150,7 @@ pub fn terminal(view: &LoadView<'_>) -> String {
         }
         line(String::new());
     }
+    events::lines(result).into_iter().for_each(&mut line);
     for FlowResult { name, count } in &result.flows {
         let FlowTally { begun, completed, abandoned } = count;
         line(format!("  flow {name}: {begun} begun, {completed} completed, {abandoned} abandoned"));
@@ -160,6 +162,11 @@ pub fn terminal(view: &LoadView<'_>) -> String {
     line("  lateness: the generator's own delay. ~ rests on fewer than 50 requests;".to_owned());
     line("  >= is a lower bound.".to_owned());
     text
+}
+
+/// The name of a step, as far as it has room.
+fn short(name: &str) -> String {
+    name.chars().take(31).collect()
 }
 
 fn row(name: &str, latencies: &Latencies, censored: &Censored) -> String {

@@ -26,6 +26,8 @@ pub enum CaptureSource {
     /// The first group of a regular expression in the body, or the whole match where it has no group.
     #[serde(with = "pattern")]
     Regex(Regex),
+    /// The identifier of the last event that had one.
+    EventId,
 }
 
 /// A regular expression as its text.
@@ -49,7 +51,8 @@ impl PartialEq for CaptureSource {
             (Self::Header(name), Self::Header(other)) => name == other,
             (Self::Json(pointer), Self::Json(other)) => pointer == other,
             (Self::Regex(pattern), Self::Regex(other)) => pattern.as_str() == other.as_str(),
-            (Self::Header(_) | Self::Json(_) | Self::Regex(_), _) => false,
+            (Self::EventId, Self::EventId) => true,
+            (Self::Header(_) | Self::Json(_) | Self::Regex(_) | Self::EventId, _) => false,
         }
     }
 }
@@ -58,7 +61,7 @@ impl CaptureSource {
     /// Whether it needs the whole body.
     pub(crate) fn needs_whole_body(&self) -> bool {
         match self {
-            Self::Header(_) => false,
+            Self::Header(_) | Self::EventId => false,
             Self::Json(_) | Self::Regex(_) => true,
         }
     }
@@ -76,6 +79,7 @@ enum PreparedSource {
     Header(String),
     Json(Pointer),
     Regex(Regex, CaptureLocations),
+    EventId,
 }
 
 impl PreparedCapture {
@@ -85,6 +89,7 @@ impl PreparedCapture {
         let source = match source {
             CaptureSource::Header(name) => PreparedSource::Header(name),
             CaptureSource::Json(pointer) => PreparedSource::Json(pointer),
+            CaptureSource::EventId => PreparedSource::EventId,
             CaptureSource::Regex(regex) => {
                 let locations = regex.capture_locations();
                 PreparedSource::Regex(regex, locations)
@@ -103,10 +108,17 @@ impl PreparedCapture {
         }
     }
 
+    /// Takes the identifier of an event, if it is that.
+    pub(crate) fn event_id(&self, id: &[u8], captured: &mut Captured) {
+        if matches!(self.source, PreparedSource::EventId) {
+            captured.set(id);
+        }
+    }
+
     /// Takes the value from a body.
     pub(crate) fn body(&mut self, body: &[u8], captured: &mut Captured) {
         match &mut self.source {
-            PreparedSource::Header(_) => {}
+            PreparedSource::Header(_) | PreparedSource::EventId => {}
             PreparedSource::Json(pointer) => {
                 if let Some(value) = pointer.find(body).filter(|value| value.get() != "null") {
                     captured.set(json::text(value).as_bytes());

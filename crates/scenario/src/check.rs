@@ -100,6 +100,26 @@ pub enum Wrong {
     /// The body's JSON has another value, or the body is no JSON.
     #[error("the body's JSON does not have the value that it must have")]
     Json(usize),
+    /// The answer is no stream of events.
+    #[error("the answer is no stream of events: its Content-Type is not text/event-stream")]
+    NoEvents,
+    /// A line or an event is longer than [`EVENT_LIMIT`](crate::EVENT_LIMIT).
+    #[error("an event, or a line, of the stream is longer than {} KiB", crate::EVENT_LIMIT >> 10)]
+    EventTooLong,
+    /// The server ended the stream before the step was to end.
+    #[error("the server ended the stream of events after {came}, before the step was to end")]
+    StreamEnded {
+        /// Events that count.
+        came: u64,
+    },
+    /// Fewer events came than there must be.
+    #[error("{came} events came instead of at least {least}")]
+    TooFewEvents {
+        /// Events that count.
+        came: u64,
+        /// The fewest that are right.
+        least: u64,
+    },
     /// The body is longer than [`BODY_LIMIT`], and all of it is needed.
     #[error("the body is too long for its JSON to be checked")]
     TooLong,
@@ -188,6 +208,11 @@ impl PreparedCheck {
     /// Whether the end of an answer may tell what none of its bytes has: all checks but of the status and of equality.
     pub fn concludes_late(&self) -> bool {
         self.concludes_late
+    }
+
+    /// The same check of an answer whose end may always tell what none of its bytes has.
+    pub fn until_its_end(self) -> Self {
+        Self { concludes_late: true, ..self }
     }
 
     /// An answer begins. Returns whether its status is right; of one that is not, nothing else is looked at.

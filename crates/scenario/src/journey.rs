@@ -16,6 +16,7 @@ use stampede_core::Random;
 use crate::capture::PreparedCapture;
 use crate::check::{Judgement, Wrong};
 use crate::cookie::Jar;
+use crate::events::{Heard, Hearing, is_event_stream};
 use crate::feeder::RowOrder;
 use crate::scenario::Step;
 use crate::script::{PreparedFlow, PreparedStep, Script};
@@ -53,6 +54,9 @@ pub struct Journey {
     values: Vec<u8>,
     ends: Vec<usize>,
     judgement: Judgement,
+    /// Where one of the steps hears events.
+    hearing: Option<Box<Hearing>>,
+    heard: Option<Heard>,
 }
 
 /// A request in parts, for protocols that frame it in their own way.
@@ -98,6 +102,8 @@ impl Journey {
             values: Vec::new(),
             ends: Vec::new(),
             judgement: Judgement::default(),
+            hearing: script.hears().then(Box::default),
+            heard: None,
         }
     }
 
@@ -191,7 +197,10 @@ impl Journey {
     }
 
     fn fill(&mut self, script: &Script, step: &Step, now: SystemTime) -> Result<usize, RenderFault> {
-        let Self { captures, rows, target, values: written, ends, jars, jar, .. } = self;
+        let Self { captures, rows, target, values: written, ends, jars, jar, hearing, .. } = self;
+        if let Some(hearing) = hearing {
+            hearing.begin();
+        }
         let values = Values { captures, feeders: script.feeders(), rows };
         target.clear();
         step.path.write_target(values, &script.host, target)?;
@@ -240,7 +249,10 @@ impl Journey {
                 captured.clear();
             }
         }
+        let mut is_stream = false;
         for (name, value) in headers {
+            is_stream |=
+                prepared.events.is_some() && name.eq_ignore_ascii_case("content-type") && is_event_stream(value);
             prepared.check.header(&mut self.judgement, name, value);
             for capture in &prepared.captures {
                 if let Some(captured) = self.captures.get_mut(capture.number) {
@@ -253,12 +265,44 @@ impl Journey {
                 jar.store(value, &script.host, &self.target, now);
             }
         }
+        if let (true, Some(_), Some(hearing)) = (is_right, &prepared.events, &mut self.hearing) {
+            hearing.head(status, is_stream);
+        }
         is_right
     }
 
     /// The next bytes of the answer's body have come. Returns where the body differs from what it must equal, once.
     pub fn body(&mut self, script: &Script, bytes: &[u8]) -> Option<u64> {
-        script.steps.get(self.step)?.check.body(&mut self.judgement, bytes)
+        let PreparedStep { check, events, .. } = script.steps.get(self.step)?;
+        if let (Some(events), Some(hearing)) = (events, &mut self.hearing) {
+            self.heard = Some(hearing.feed(events, bytes));
+            // Its bytes are not those of the answer, so that only its end says where they differ.
+            check.body(&mut self.judgement, &hearing.body);
+            return None;
+        }
+        check.body(&mut self.judgement, bytes)
+    }
+
+    /// What the bytes that came last said in a stream of events.
+    pub fn heard(&mut self) -> Option<Heard> {
+        self.heard.take()
+    }
+
+    /// Whether the present answer is a stream of events that is being heard.
+    pub fn is_hearing(&self) -> bool {
+        self.hearing.as_ref().is_some_and(|hearing| hearing.is_open())
+    }
+
+    /// Whether the present step has heard enough: its answer need not come to its end.
+    pub fn has_heard_enough(&self) -> bool {
+        self.hearing.as_ref().is_some_and(|hearing| hearing.has_enough())
+    }
+
+    /// The time of the present stream is over, or that of the load, which cuts it off: a stream that is heard, or begins later, ends.
+    pub fn end_hearing(&mut self, is_cut: bool) {
+        if let Some(hearing) = &mut self.hearing {
+            hearing.end(is_cut);
+        }
     }
 
     /// The status of the present answer.
@@ -269,7 +313,11 @@ impl Journey {
     /// The answer is complete. Returns what is wrong with it; the flow is then to be abandoned.
     pub fn end(&mut self, script: &mut Script) -> Option<Wrong> {
         let prepared = script.steps.get_mut(self.step)?;
-        let wrong = prepared.check.conclude(&mut self.judgement);
+        let mut wrong = prepared.check.conclude(&mut self.judgement);
+        if let (Some(events), Some(hearing)) = (&prepared.events, &mut self.hearing) {
+            let of_stream = hearing.conclude(&events.events);
+            wrong = wrong.filter(|wrong| matches!(wrong, Wrong::Status { .. })).or(of_stream).or(wrong);
+        }
         if wrong.is_some() {
             return wrong;
         }
@@ -289,6 +337,11 @@ impl Journey {
             let Some(captured) = self.captures.get_mut(capture.number) else { continue };
             if let Some(whole) = self.judgement.whole() {
                 PreparedCapture::body(capture, whole, captured);
+            }
+            if let Some(id) =
+                self.hearing.as_ref().filter(|_| prepared.events.is_some()).and_then(|hearing| hearing.id())
+            {
+                capture.event_id(id, captured);
             }
             *matched += u64::from(captured.get().is_some());
         }

@@ -12,6 +12,8 @@ mod capture;
 mod check;
 mod cookie;
 mod cookie_date;
+mod event_stream;
+mod events;
 mod feeder;
 mod in_turn;
 mod journey;
@@ -27,6 +29,8 @@ mod visitors;
 
 pub use capture::{Capture, CaptureSource};
 pub use check::{BODY_LIMIT, BodyCheck, Check, HeaderCheck, HeaderRule, Judgement, PreparedCheck, Wrong};
+pub use event_stream::EVENT_LIMIT;
+pub use events::{Events, EventsEnd, Heard};
 pub use feeder::{Feeder, FeederError, FeederFormat, FeederProblem, RowOrder, Table};
 pub use in_turn::in_turn;
 pub use journey::{Journey, NextStep, Parts};

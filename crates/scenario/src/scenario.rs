@@ -7,6 +7,7 @@ use stampede_core::{Load, Random, Request};
 
 use crate::capture::Capture;
 use crate::check::Check;
+use crate::events::Events;
 use crate::feeder::Feeder;
 use crate::template::Template;
 
@@ -84,6 +85,8 @@ pub struct Step {
     pub check: Check,
     /// What its body must contain beside that, with values: each is one more of the check's body checks.
     pub shows: Vec<Template>,
+    /// The events that its answer brings while the connection is held open, where it is a stream of them.
+    pub events: Option<Events>,
 }
 
 /// A time between two steps: any between two ends, each as likely, or one where both are the same.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::capture::PreparedCapture;
 use crate::check::PreparedCheck;
+use crate::events::PreparedEvents;
 use crate::feeder::Feeder;
 use crate::scenario::{Flow, Scenario, Step};
 use crate::share::{Beginner, Share, Tally};
@@ -37,6 +38,7 @@ pub(crate) struct PreparedStep {
     pub(crate) step: Step,
     pub(crate) check: PreparedCheck,
     pub(crate) captures: Vec<PreparedCapture>,
+    pub(crate) events: Option<PreparedEvents>,
 }
 
 impl Script {
@@ -75,6 +77,11 @@ impl Script {
         self.share.tally
     }
 
+    /// Whether one of its steps hears events.
+    pub fn hears(&self) -> bool {
+        self.steps.iter().any(|step| step.events.is_some())
+    }
+
     /// Leaves out the next flow, which no user begins; returns its first step.
     pub fn skip(&mut self) -> Option<usize> {
         let crowd = self.scenario.crowds.get(self.crowd)?;
@@ -108,6 +115,7 @@ impl PreparedStep {
         Self {
             check: PreparedCheck::new(&step.check, keeps_body),
             captures: step.captures.iter().map(PreparedCapture::new).collect(),
+            events: step.events.as_ref().map(PreparedEvents::new),
             step: step.clone(),
         }
     }

@@ -39,6 +39,7 @@ pub fn visitors(visits: impl IntoIterator<Item = Visit>, load: Load, think: Paus
             captures: Vec::new(),
             check,
             shows: Vec::new(),
+            events: None,
         };
         Flow { name, weight: weight.get(), cookies: true, identities: 1, captures: Vec::new(), steps: vec![step] }
     };

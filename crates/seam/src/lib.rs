@@ -10,6 +10,7 @@
 mod answer_facts;
 mod author;
 mod backend;
+mod event_measures;
 mod exchange;
 mod generator_record;
 mod load_handle;
@@ -30,6 +31,7 @@ mod vantage;
 pub use answer_facts::{AnswerFacts, Breach, BreakCount, BreakPoint};
 pub use author::{Author, AuthoredThread, KeptAnswer};
 pub use backend::Backend;
+pub use event_measures::EventMeasures;
 pub use exchange::{Call, NoAnswer};
 pub use generator_record::{GeneratorRecord, HeldUp, StartSkew};
 pub use load_handle::{LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadProgress, LoadStatus};

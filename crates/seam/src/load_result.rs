@@ -9,6 +9,7 @@ use stampede_scenario::FlowTally;
 
 use crate::answer_facts::AnswerFacts;
 use crate::backend::Backend;
+use crate::event_measures::EventMeasures;
 use crate::saturation::{LittlesLaw, Saturation};
 use crate::slice::Slice;
 
@@ -112,6 +113,8 @@ pub struct Measures {
     pub status: BTreeMap<u16, u64>,
     /// Failed requests by cause.
     pub errors: BTreeMap<ErrorClass, u64>,
+    /// What was heard, of a step that hears events.
+    pub events: Option<Box<EventMeasures>>,
 }
 
 /// An answer that was not what it must be.

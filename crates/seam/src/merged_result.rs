@@ -150,6 +150,7 @@ impl Measures {
             warm_up_status,
             status,
             errors,
+            events,
         } = other;
         self.requests += *requests;
         self.warm_up += *warm_up;
@@ -168,6 +169,9 @@ impl Measures {
         add_counts(&mut self.warm_up_status, warm_up_status);
         add_counts(&mut self.status, status);
         add_counts(&mut self.errors, errors);
+        if let Some(events) = events {
+            self.events.get_or_insert_default().add(events);
+        }
     }
 }
 

@@ -170,6 +170,7 @@ impl FakeLoad {
             warm_up_status: BTreeMap::from([(200, before)]),
             status: BTreeMap::from([(200, ok)]),
             errors: lifetime.errors.iter().copied().collect(),
+            events: None,
         };
         let first_failure = lifetime.errors.first().map(|(class, _)| RequestFailure {
             class: *class,

@@ -164,6 +164,7 @@ pub fn load_result() -> LoadResult {
             lateness: latencies(1, 20_000, 0),
             status: BTreeMap::from([(200, 20_000)]),
             errors: BTreeMap::new(),
+            events: None,
         },
         steps: Vec::new(),
         slices: Vec::new(),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod asking;
+mod events;
 mod ground_truth;
 mod hostile;
 mod hostile_http2;

@@ -77,6 +77,7 @@ pub(crate) struct RequestEntry {
     pub(crate) headers: BTreeMap<String, Spanned<String>>,
     pub(crate) body: Option<Spanned<String>>,
     pub(crate) check: Option<CheckEntry>,
+    pub(crate) events: Option<Spanned<EventsEntry>>,
 }
 
 #[derive(Deserialize)]
@@ -95,6 +96,18 @@ pub(crate) struct StepEntry {
     pub(crate) check: Option<CheckEntry>,
     #[serde(default)]
     pub(crate) capture: BTreeMap<String, Spanned<SourceEntry>>,
+    pub(crate) events: Option<Spanned<EventsEntry>>,
+}
+
+/// What a step hears of a stream of events.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EventsEntry {
+    pub(crate) count: Option<Spanned<u64>>,
+    pub(crate) until: Option<Spanned<String>>,
+    pub(crate) r#for: Option<Spanned<String>>,
+    pub(crate) r#type: Option<Spanned<String>>,
+    pub(crate) least: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +116,14 @@ pub(crate) enum SourceEntry {
     Header(String),
     Json(String),
     Regex(String),
+    Event(EventPart),
+}
+
+/// What is taken of a stream of events.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum EventPart {
+    Id,
 }
 
 #[derive(Default, Deserialize)]

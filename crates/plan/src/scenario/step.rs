@@ -1,6 +1,7 @@
 //! The steps of a flow: their names can be told only in the order in which they are taken.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use regex::bytes::Regex;
 use serde_saphyr::Spanned;
@@ -10,7 +11,8 @@ use stampede_scenario::{
 };
 
 use super::Reader;
-use super::file::{CheckEntry, RuleEntry, SourceEntry, StepEntry};
+use super::events::{self, OK};
+use super::file::{CheckEntry, EventPart, RuleEntry, SourceEntry, StepEntry};
 use crate::answer::{NO_ERROR, read_hash, statuses};
 use crate::header::{CARRYING, is_token};
 use crate::suggestion::suggest_or;
@@ -43,7 +45,7 @@ impl<'r, 'a> FlowReader<'r, 'a> {
 
     /// The next step; `None` where there are mistakes that leave none.
     pub(crate) fn step(&mut self, entry: StepEntry) -> Option<Step> {
-        let StepEntry { name, when, pause, method, path, mut headers, body, form, check, capture } = entry;
+        let StepEntry { name, when, pause, method, path, mut headers, body, form, check, capture, events } = entry;
         if self.names.contains(&name.value) {
             self.reader.add(&name, "name", &name.value, "is the name of two steps", "name each step differently");
         }
@@ -62,7 +64,19 @@ impl<'r, 'a> FlowReader<'r, 'a> {
             let kind = Spanned::new("application/x-www-form-urlencoded".to_owned(), form.referenced, form.defined);
             headers.insert("Content-Type".to_owned(), kind);
         }
+        let default_status = if events.is_some() {
+            events::add_headers(&path, &mut headers);
+            OK
+        } else {
+            NO_ERROR
+        };
         // Everything is looked at before anything is given up.
+        if events.is_none()
+            && let Some(typed) = capture.values().find(|source| matches!(source.value, SourceEntry::Event(_)))
+        {
+            self.reader.add(typed, "capture", "", "takes a part of an event, and the step hears none", "add events:");
+        }
+        let events = events.map(|typed| self.reader.events(&typed, &method));
         let when = when.map(|when| self.condition(&when));
         let pause = pause.map(|pause| self.reader.pause("pause", &pause));
         let path = self.path(&path);
@@ -75,7 +89,7 @@ impl<'r, 'a> FlowReader<'r, 'a> {
         // What has no value is compared while it comes.
         let shown = check.contains.take_if(|text| text.value.contains("${"));
         let shows = shown.map(|text| self.template("contains", &text));
-        let check = self.check(check);
+        let check = self.check(check, default_status);
         let captures: Vec<_> = capture.into_iter().map(|(name, source)| self.capture(name, source)).collect();
         Some(Step {
             name: name.value,
@@ -93,6 +107,10 @@ impl<'r, 'a> FlowReader<'r, 'a> {
             shows: match shows {
                 None => Vec::new(),
                 Some(shown) => vec![shown?],
+            },
+            events: match events {
+                None => None,
+                Some(events) => Some(events?),
             },
         })
     }
@@ -216,6 +234,7 @@ impl<'r, 'a> FlowReader<'r, 'a> {
                     None
                 }
             },
+            SourceEntry::Event(EventPart::Id) => Some(CaptureSource::EventId),
             SourceEntry::Regex(pattern) => match Regex::new(pattern) {
                 Ok(regex) => Some(CaptureSource::Regex(regex)),
                 Err(error) => {
@@ -235,10 +254,10 @@ impl<'r, 'a> FlowReader<'r, 'a> {
         Some(Capture { number, source: read? })
     }
 
-    fn check(&mut self, entry: CheckEntry) -> Option<Check> {
+    fn check(&mut self, entry: CheckEntry, default_status: RangeInclusive<u16>) -> Option<Check> {
         let CheckEntry { status, headers, body, contains, sha256, json } = entry;
         let status = match status {
-            None => Some(vec![NO_ERROR]),
+            None => Some(vec![default_status]),
             Some(typed) => statuses(&typed.value).or_else(|| {
                 let fix = "for example status: 200 or status: 200,204,300-399";
                 self.reader.add(&typed, "status", &typed.value, "is not a list of statuses", fix);

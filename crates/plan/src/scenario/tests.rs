@@ -3,7 +3,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use stampede_core::{Arrivals, Bytes};
-use stampede_scenario::{BodyCheck, CaptureSource, CaptureTest, HeaderRule, Pause, Slot};
+use stampede_scenario::{BodyCheck, CaptureSource, CaptureTest, Events, EventsEnd, HeaderRule, Pause, Slot};
 
 use super::*;
 
@@ -56,7 +56,7 @@ fn the_last_example_is_the_load_of_rinha() {
 #[test]
 fn the_other_examples_are_read() {
     let examples = examples();
-    assert_eq!(examples.len(), 3);
+    assert_eq!(examples.len(), 4);
     let mix = parsed(&examples[0], &[]).unwrap();
     let [crowd] = mix.crowds.as_slice() else { panic!() };
     assert_eq!(crowd.choice, Choice::Weighted);
@@ -73,6 +73,61 @@ fn the_other_examples_are_read() {
     assert!(matches!(flow.steps[0].captures[0].source, CaptureSource::Regex(_)));
     assert_eq!(flow.steps[2].path.slots().collect::<Vec<_>>(), [Slot::Capture(2)]);
     assert_eq!(flow.steps[4].method, "DELETE");
+
+    let live = parsed(&examples[2], &[]).unwrap();
+    let steps = live.crowds.iter().flat_map(|crowd| crowd.flows.iter().flat_map(|flow| &flow.steps));
+    let heard: Vec<_> = steps
+        .map(|step| {
+            let Events { end, kind, least } = step.events.clone().unwrap();
+            assert!(step.headers.iter().any(|(name, _)| name == "Accept"), "{}", step.name);
+            assert_eq!(step.check.status, stampede_scenario::Statuses::only(200));
+            (step.method.as_str(), end, kind, least)
+        })
+        .collect();
+    let price = || Some("price".to_owned());
+    let expected = [
+        ("GET", EventsEnd::After(Duration::from_secs(30)), None, 1),
+        ("POST", EventsEnd::Until("[DONE]".to_owned()), None, 0),
+        ("GET", EventsEnd::Count(10), price(), 0),
+        ("GET", EventsEnd::Count(1), price(), 0),
+    ];
+    assert_eq!(heard, expected);
+    assert_eq!(live.crowds[1].flows[0].steps[1].captures[0].source, CaptureSource::EventId);
+}
+
+/// A scenario of one step, below a first line.
+fn of_one_step(first: &str, step: &str) -> String {
+    format!("{first}\ncrowds:\n- load: closed:1\n  flows: [{{name: f, identities: 2, steps: [{step}]}}]\n")
+}
+
+#[test]
+fn mistakes_in_what_is_heard_are_told() {
+    let of = |rest: &str| {
+        let step = format!("{{name: s, path: /, {rest}}}");
+        parsed(&of_one_step("", &step), &[])
+    };
+    let own = of("events: {}, headers: {accept: '*/*'}, check: {status: 200-299}").unwrap();
+    let step = &own.crowds[0].flows[0].steps[0];
+    let names: Vec<_> = step.headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!((names, step.events.as_ref().unwrap().end.clone()), (vec!["Cache-Control", "accept"], EventsEnd::Close));
+    for (rest, told) in [
+        ("events: {count: 1, for: 1s}", "s.yaml:4 events ends in more than one way"),
+        ("events: {count: 0}", "count 0 is no number of events; for example count: 10"),
+        ("events: {until: ''}", "until is in every event"),
+        ("events: {until: '${a}'}", "until ${a} has a value, which is not put in here"),
+        ("events: {for: soon}", "for soon is not a length of time up to a day"),
+        ("events: {for: 0s}", "for 0s is not a length of time up to a day"),
+        ("events: {for: 2days}", "for 2days is not a length of time up to a day"),
+        ("events: {type: ''}", "type is not the type of an event"),
+        ("events: {count: 2, least: 3}", "least 3 is more than count"),
+        ("method: HEAD, events: {count: 1}", "events has an answer without a body"),
+        ("capture: {a: {event: id}}", "takes a part of an event, and the step hears none"),
+        ("events: {counts: 1}", "counts"),
+        ("events: {}, capture: {a: {event: data}}", "data"),
+    ] {
+        let problem = of(rest).unwrap_err().to_string();
+        assert!(problem.contains(told), "{told}: {problem}");
+    }
 }
 
 #[test]
@@ -224,12 +279,7 @@ fn a_file_is_read_with_the_tables_beside_it() {
 #[test]
 fn forms_values_in_checks_and_accounts_from_the_environment_are_read() {
     let of = |feeder: &str, step: &str| {
-        parsed(
-            &format!(
-                "feeders: {{a: {feeder}}}\ncrowds:\n- load: closed:1\n  flows: [{{name: f, identities: 2, steps: [{step}]}}]\n"
-            ),
-            &[("a.csv", "name\nx\n")],
-        )
+        parsed(&of_one_step(&format!("feeders: {{a: {feeder}}}"), step), &[("a.csv", "name\nx\n")])
     };
     // Variables that cargo sets.
     let env = "{env: {name: [CARGO_PKG_NAME, CARGO_PKG_VERSION]}, order: identity}";

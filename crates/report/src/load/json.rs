@@ -9,6 +9,7 @@ use stampede_seam::{
     AnswerFacts, Breach, BreakCount, BreakPoint, FlowResult, FlowTally, LoadResult, Measures, Saturation, StepResult,
 };
 
+use super::events::WireEvents;
 use super::generators::{WireMember, WireSkew};
 use super::{LoadView, SampleCount};
 use crate::json::rendered;
@@ -126,6 +127,8 @@ struct WireStep<'a> {
     status: &'a BTreeMap<u16, u64>,
     #[schemars(with = "BTreeMap<String, u64>")]
     errors: &'a BTreeMap<ErrorClass, u64>,
+    /// Of a step that hears server-sent events.
+    events: Option<WireEvents>,
 }
 
 impl<'a> WireStep<'a> {
@@ -143,6 +146,7 @@ impl<'a> WireStep<'a> {
             first_byte_us: WireLatencies::of(&measures.first_byte, &complete),
             status: &measures.status,
             errors: &measures.errors,
+            events: measures.events.as_deref().map(WireEvents::of),
         }
     }
 }

@@ -41,6 +41,7 @@ fn flow(name: &str, feeders: &[Feeder], steps: &[Brief<'_>]) -> Flow {
         captures: taken.iter().map(|(name, source)| Capture { number: number(name), source: source.clone() }).collect(),
         check: Check { status: Statuses::new(vec![200..=299]), headers: Vec::new(), body: Vec::new() },
         shows: Vec::new(),
+        events: None,
     });
     let steps = steps.collect();
     Flow { name: name.to_owned(), weight: 1, cookies: false, identities: 1, captures, steps }

@@ -15,14 +15,14 @@ use stampede_core::{
     Censored, ClientLink, Counters, Counts, Endpoint, ErrorClass, GeneratorUse, Latencies, LinkUse, Protocol, Request,
 };
 use stampede_scenario::{
-    Capture, CaptureSource, CaptureTest, Choice, Condition, Crowd, Feeder, FeederFormat, Flow, Names, RowOrder, Step,
-    Table, Template,
+    Capture, CaptureSource, CaptureTest, Choice, Condition, Crowd, Events, EventsEnd, Feeder, FeederFormat, Flow,
+    Names, RowOrder, Step, Table, Template,
 };
 use stampede_seam::{
-    AnswerFacts, Backend, BodyCheck, Breach, BreakCount, BreakPoint, Call, Check, FlowResult, FlowTally, HeaderCheck,
-    HeaderRule, LittlesLaw, LoadExchange, LoadOrder, LoadOutcome, LoadProgress, LoadResult, LoadSpec, LoadStatus,
-    Measures, Moment, NoAnswer, Pause, Reading, RequestFailure, RoughLatencies, Saturation, Scenario, Shard, Slice,
-    Statuses, StepResult, TlsClient, TlsSpec, Trust, TurnSpan, WrongAnswer,
+    AnswerFacts, Backend, BodyCheck, Breach, BreakCount, BreakPoint, Call, Check, EventMeasures, FlowResult, FlowTally,
+    HeaderCheck, HeaderRule, LittlesLaw, LoadExchange, LoadOrder, LoadOutcome, LoadProgress, LoadResult, LoadSpec,
+    LoadStatus, Measures, Moment, NoAnswer, Pause, Reading, RequestFailure, RoughLatencies, Saturation, Scenario,
+    Shard, Slice, Statuses, StepResult, TlsClient, TlsSpec, Trust, TurnSpan, WrongAnswer,
 };
 
 /// There and back, as JSON.
@@ -70,9 +70,11 @@ fn scenario() -> Scenario {
             Capture { number: 0, source: CaptureSource::Regex(regex::bytes::Regex::new("t=(\\w+)").unwrap()) },
             Capture { number: 0, source: CaptureSource::Json("/token".parse().unwrap()) },
             Capture { number: 0, source: CaptureSource::Header("X-T".to_owned()) },
+            Capture { number: 0, source: CaptureSource::EventId },
         ],
         check: check(),
         shows: vec![template("Hello ${people.name}")],
+        events: Some(Events { end: EventsEnd::Until("[DONE]".to_owned()), kind: Some("price".to_owned()), least: 2 }),
     };
     let flow = Flow { name: "join".to_owned(), weight: 3, cookies: true, identities: 2, captures, steps: vec![step] };
     let crowd = Crowd {
@@ -147,6 +149,14 @@ fn what_was_measured_comes_back_with_every_count_of_its_histograms() {
         warm_up_status: BTreeMap::from([(200, 1)]),
         status: BTreeMap::from([(200, 3), (500, 1)]),
         errors: BTreeMap::from([(ErrorClass::WrongStatus, 1)]),
+        events: Some(Box::new(EventMeasures {
+            streams: 2,
+            events: 9,
+            others: 1,
+            comments: 4,
+            first_event: latencies(&[1_000, 3_000]),
+            gaps: latencies(&[0, 5_000_000]),
+        })),
     };
     let slice = Slice { sent: 5, ok: 3, failed: 1, response: latencies(&[9_999]), ..Slice::new(4) };
     let result = LoadResult {

@@ -30,10 +30,15 @@ fn result(answers: &[Answer]) -> LoadResult {
         warm_up_status: BTreeMap::new(),
         status: BTreeMap::new(),
         errors: BTreeMap::new(),
+        events: Some(Box::default()),
     };
     let add = |measures: &mut Measures, (_, second, ns, status): Answer| {
         let is_right = status < 400;
         measures.requests.sent += 1;
+        if let Some(events) = &mut measures.events {
+            events.events += 1;
+            events.gaps.record_ns(ns);
+        }
         measures.requests.ok += u64::from(is_right);
         measures.requests.failed += u64::from(!is_right);
         measures.warm_up.unfinished += second % 2;

@@ -5,10 +5,11 @@ use std::io::Write as _;
 use std::process::Command;
 
 use insta::assert_snapshot;
+use rustix::process::Signal;
 use serde_json::Value;
 use stampede_testkit::{Behaviour, CountingServer};
 
-use crate::stage::{Said, Stage};
+use crate::stage::{Said, Stage, have, send, wait_until};
 
 fn load(server: &CountingServer, flags: &[&str]) -> Said {
     let url = format!("http://{}/", server.endpoint());
@@ -356,19 +357,56 @@ fn resolved_names_and_sources_are_used() {
     assert!(first.contains(&format!("Host: nowhere.invalid:{port}\r\n")), "{first}");
 }
 
+/// It closes on what is no record, as PHP-FPM does, and answers a question for its limits.
+fn answer_fastcgi(stream: &mut (impl std::io::Read + std::io::Write)) {
+    let mut asked = [0; 8];
+    if stream.read_exact(&mut asked).is_ok() && asked[..2] == [1, 9] {
+        let _ = stream.write_all(b"\x01\x0a\0\0\0\0\0\0");
+    }
+}
+
 #[test]
 fn a_server_that_speaks_fastcgi_is_named() {
+    let stage = Stage::new();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut asked = [0; 8];
-            // It closes on what is no record, as PHP-FPM does.
-            if std::io::Read::read_exact(&mut stream, &mut asked).is_ok() && asked[..2] == [1, 9] {
-                let _ = stream.write_all(b"\x01\x0a\0\0\0\0\0\0");
-            }
-        }
+    let socket = stage.home().join("php-fpm.sock");
+    let on_unix = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || listener.incoming().flatten().for_each(|mut stream| answer_fastcgi(&mut stream)));
+    std::thread::spawn(move || on_unix.incoming().flatten().for_each(|mut stream| answer_fastcgi(&mut stream)));
+    let socket = socket.display().to_string();
+    for place in [&["load", &format!("http://{address}/")][..], &["load", "http://localhost/", "--unix", &socket]] {
+        let said = stage.run(&[place, &["-n", "3", "-c", "1"]].concat());
+        assert!(said.code == Some(5) && said.stderr.contains("speaks FastCGI, not HTTP"), "{said:?}");
+    }
+}
+
+/// PHP-FPM itself, on its unix socket.
+#[test]
+fn the_socket_of_php_fpm_is_named() {
+    if !have("the_socket_of_php_fpm_is_named", &["php-fpm"]) {
+        return;
+    }
+    // Debian's has its version in its name.
+    let folders =
+        ["/usr/local/sbin", "/usr/sbin", "/usr/bin"].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
+    let mut programs = folders.flatten().flatten().map(|entry| entry.path());
+    let php_fpm = programs.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("php-fpm")).unwrap();
+    let stage = Stage::new();
+    let socket = stage.home().join("fpm.sock").display().to_string();
+    let config = stage.home().join("fpm.conf");
+    let text = format!(
+        "[global]\nerror_log = /dev/null\ndaemonize = no\n[www]\nuser = nobody\ngroup = nogroup\nlisten = {socket}\n\
+         pm = static\npm.max_children = 1\n"
+    );
+    fs::write(&config, text).unwrap();
+    let mut fpm = stage.spawn(Command::new(php_fpm).arg("--allow-to-run-as-root").arg("-y").arg(&config));
+    wait_until("php-fpm listens", || {
+        std::os::unix::net::UnixStream::connect(&socket).map(drop).map_err(|error| error.to_string())
     });
-    let said = Stage::new().run(&["load", &format!("http://{address}/"), "-n", "3", "-c", "1"]);
+    let said = stage.run(&["load", "http://localhost/", "--unix", &socket, "-n", "3", "-c", "1"]);
+    // Its master takes its workers with it.
+    send(fpm.id(), Signal::TERM);
+    let _ = fpm.wait();
     assert!(said.code == Some(5) && said.stderr.contains("speaks FastCGI, not HTTP"), "{said:?}");
 }

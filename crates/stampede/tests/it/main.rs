@@ -11,6 +11,8 @@ mod comparison;
 mod counter;
 mod databases;
 mod docker;
+mod events;
+mod every_flag;
 mod export;
 mod failures;
 mod forecast;

@@ -86,7 +86,8 @@ fn serve(
             let head = bytes.windows(4).position(|end| end == b"\r\n\r\n").unwrap_or(bytes.len()) + 4;
             stream.write_all(if is_head { &bytes[..head] } else { &bytes })?;
             if closes {
-                return Ok(());
+                // It is open elsewhere, too.
+                return stream.shutdown(Shutdown::Both);
             }
         }
         match stream.read(&mut buffer)? {
