@@ -102,7 +102,7 @@ impl Runtime for CaddyFpm {
             .with_default(
                 GOMAXPROCS,
                 cx.limits.cpus.whole_cores(),
-                format!("one per CPU of the limit of {}, not of the machine", cx.limits.cpus),
+                format!("one per CPU of the limit ({}, rounded up), not of the machine", cx.limits.cpus),
             )
             .with_default("idle", front::KEEPALIVE_SECONDS, front::KEEPALIVE_REASON)
             .overlaid_with(cx.given)

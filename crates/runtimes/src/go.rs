@@ -120,7 +120,7 @@ pub(crate) fn requirement() -> Requirement {
 /// Defaults for [`TUNABLES`].
 pub(crate) fn defaults(cx: &DefaultsContext<'_>) -> Tuning {
     let reason =
-        format!("one per CPU of the limit of {}; before version 1.25 Go counts those of the machine", cx.limits.cpus);
+        format!("one per CPU of the limit ({}, rounded up); before version 1.25 Go counts those of the machine", cx.limits.cpus);
     Tuning::new().with_default(GOMAXPROCS, cx.limits.cpus.whole_cores(), reason).overlaid_with(cx.given)
 }
 

@@ -179,7 +179,7 @@ impl Runtime for NginxFpm {
             .with_default(
                 "worker_processes",
                 cx.limits.cpus.whole_cores(),
-                format!("one per CPU of the limit of {}, not of the machine", cx.limits.cpus),
+                format!("one per CPU of the limit ({}, rounded up), not of the machine", cx.limits.cpus),
             )
             .with_default("keepalive_timeout", front::KEEPALIVE_SECONDS, front::KEEPALIVE_REASON)
             .with_default(

@@ -181,7 +181,7 @@ impl Runtime for Swoole {
         let octane = octane::drives(&cx.app.kind);
         let (own_mode, why) =
             if octane { (PROCESS, "Octane's own") } else { (BASE, "Swoole's own since version 5, and one hop less") };
-        let for_cores = format!("one per CPU of the limit of {}, not of the machine", cx.limits.cpus);
+        let for_cores = format!("one per CPU of the limit ({}, rounded up), not of the machine", cx.limits.cpus);
         let cores = cx.limits.cpus.whole_cores() as u64;
         let workers = cx.given.count(WORKERS).unwrap_or(pool.workers);
         let mut tuning = Tuning::new();

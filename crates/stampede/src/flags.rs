@@ -30,8 +30,8 @@ pub(crate) struct BackendArgs {
 /// What decides.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MetricArgs {
-    /// Metric that decides, for example requests_per_cpu_second (see README of docs/report.md for all) [default: throughput
-    /// under closed load, the p99 response time under open load]
+    /// Metric that decides, such as requests_per_cpu_second; --metric help lists all [default: throughput under closed
+    /// load, the p99 response time under open load]
     #[arg(long, value_name = "KEY", help_heading = "Study")]
     pub(crate) metric: Option<String>,
 }

@@ -34,7 +34,7 @@ fn what_trust_takes_is_asked_for_in_words() {
         (&["--calibrate", "--max-time", "5m"], "the argument '--calibrate' cannot be used with '--max-time <TIME>'"),
         (&["--warm-up", "auto", "--load", "open:5..50/1m"], "--warm-up auto looks for rest under a load that changes"),
         (&["--precision", "0"], "--precision 0 is met by no two things"),
-        (&["--runtimes", "go", "--max-time", "4s"], "verdict takes 3 rounds of 1 case, which load for 5s"),
+        (&["--runtimes", "go", "--max-time", "4s"], "verdict takes 3 rounds of 1 case, about 11s"),
     ] {
         let said = stage.run(&with(args));
         assert_eq!(said.code, Some(2), "{args:?}: {said:?}");

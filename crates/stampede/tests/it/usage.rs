@@ -179,7 +179,7 @@ fn a_runtime_is_shown_with_the_reasons_of_its_settings() {
         "pm.max_children = 9\n",
         "    given\n    https://www.php.net/manual/en/install.fpm.configuration.php#pm.max-children",
         "pm = static\n",
-        "because: no worker is started or ended while measuring",
+        "because: no worker starts or stops while measuring",
         "pm.start_servers (not in this mode)",
     ] {
         assert!(said.stdout.contains(part), "{part}\n{}", said.stdout);
