@@ -133,6 +133,9 @@ const RULES_OF_INSTANCES: &[Rule] = &[
     surroundings::access_log,
 ];
 
+/// The finding of a load generator that was itself the limit.
+pub(crate) const GENERATOR_BUSY: &str = "generator-busy";
+
 /// A finding that can be what limits a case's rate.
 struct Suspect {
     /// Its id.
@@ -157,7 +160,7 @@ const SUSPECTS: &[Suspect] = &[
     suspect("backlog-full", "a queue of connections that is too short", backlog::refuses),
     suspect("connections-hold-workers", "workers that stay with their connections", always),
     suspect("failed-requests", "requests that fail", requests::many),
-    suspect("generator-busy", "the load generator", always),
+    suspect(GENERATOR_BUSY, "the load generator", always),
     suspect("opcache-off", "the opcode cache, which is off", always),
     suspect("opcache-full", "the opcode cache, which is full", always),
     suspect("slow-extension", "a development extension", always),

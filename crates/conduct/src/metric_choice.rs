@@ -20,7 +20,7 @@ pub fn read(typed: Option<String>) -> Result<Option<String>, Failure> {
             "cannot decide: cases are compared by ratios, and a share that is 0 when all is well has none; what fails has a \
              column of its own, and bounds `capacity --slo 'errors<0.1%'`"
         }
-        Some(_) | None => "is none that can be better or worse",
+        Some(_) | None => "is not a metric that can be better or worse",
     };
     let known: Vec<&str> = METRICS.iter().filter(|metric| decides(metric)).map(|metric| metric.key).collect();
     Err(Failure::usage(format!("--metric {key} {problem}\n  use {}", known.join(", "))))
@@ -137,8 +137,8 @@ mod tests {
             ("memory_peak_bytes", None),
             ("failed_share", Some("a share that is 0 when all is well")),
             ("unanswered_share", Some("a share that is 0 when all is well")),
-            ("cpu_share", Some("none that can be better or worse")),
-            ("speed", Some("none that can be better or worse")),
+            ("cpu_share", Some("not a metric that can be better or worse")),
+            ("speed", Some("not a metric that can be better or worse")),
         ] {
             match (read(Some(key.to_owned())), problem) {
                 (Ok(read), None) => assert_eq!(read.as_deref(), Some(key)),

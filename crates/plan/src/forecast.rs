@@ -36,8 +36,8 @@ pub struct ForecastFlags {
     /// Which of its cases, where several had one request at a time
     #[arg(long, value_name = "CASE", help_heading = "Calibration")]
     pub case: Option<String>,
-    /// Another study of the same runtime (may be repeated): closed loads of more connections tell how well requests share
-    /// the CPU, and low open loads how much longer an instance works that was idle
+    /// Another study of the same runtime (may be repeated): closed loads of more connections show how well requests share the
+    /// CPU, low open loads how much longer an instance takes that was idle
     #[arg(long, value_name = "STUDY", help_heading = "Calibration")]
     pub also: Vec<String>,
     /// Load: open:RATE, open:poisson:RATE, open:FROM..TO/TIME, or closed:CLIENTS
@@ -52,11 +52,11 @@ pub struct ForecastFlags {
     /// Of closed loads: the round trip between a client and the platform [default: 0ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub client_rtt: Option<String>,
-    /// How long is simulated and counted [default: the length of the load's stages, or 5m]
+    /// Length of the simulation that counts [default: the length of the load's stages, or 5m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub duration: Option<String>,
-    /// How long before that is simulated and not counted [default: of a load that never changes 2m, on
-    /// Cloud Run and its idle time; otherwise none]
+    /// Length of the simulation before that, which does not count [default: 2m under a load that never
+    /// changes, on Cloud Run its idle time more; otherwise none]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub warm_up: Option<String>,
     #[command(flatten)]

@@ -75,8 +75,8 @@ pub struct LoadFlags {
     /// Think time of a closed load, between an answer and the next request: 1s, or any time of 1s..3s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub think: Option<String>,
-    /// Play this scenario: users who take steps, with values from answers and tables. It says all that
-    /// the flags for load, request and checks say otherwise, but for --duration [default: its longest stages]
+    /// Run this scenario: users who take steps, with values from responses and tables. It replaces the
+    /// flags for load, requests and checks, except --duration [default: its longest stages]
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_SCENARIO, help_heading = "Load")]
     pub scenario: Option<PathBuf>,
     /// Another data file for the scenario (may be repeated)

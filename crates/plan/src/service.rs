@@ -45,7 +45,7 @@ pub struct WaitingFlags {
 /// What it costs.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PriceFlag {
-    /// Whose price [default: cloud-run-requests]
+    /// Price list, such as azure-container-apps; --price help lists all [default: cloud-run-requests]
     #[arg(long, value_name = "NAME", help_heading = "Service")]
     pub price: Option<String>,
 }

@@ -5,7 +5,8 @@ use stampede_analysis::{
 };
 use stampede_core::{CaseId, StudyKind, Verdict, VerdictWord, WindowsFrom};
 
-use crate::quantity::{approximately, percent, ratio};
+use crate::columns::{half_width, in_unit};
+use crate::quantity::{approximately, percent, ratio, with_unit};
 use crate::{StudyView, recommendation, trust};
 
 /// What a study comes to.
@@ -25,12 +26,36 @@ const MOST_CASES_IN_PAIRS: usize = 4;
 /// What a study comes to that compares; nothing of one case alone, or before the first trial.
 pub(crate) fn conclusion(view: &StudyView<'_>) -> Option<Conclusion> {
     let compares = !matches!(view.study.kind, StudyKind::Capacity | StudyKind::Why | StudyKind::OwnRates);
-    if view.study.cases.len() < 2 || view.trials.is_empty() || !compares {
+    if view.trials.is_empty() || !compares {
         return None;
+    }
+    if view.study.cases.len() < 2 {
+        return alone(view);
     }
     let recommended = || view.analysis.recommendation.as_ref().map(|of| recommendation::line(view, of));
     let plain = trust::calibration(view).or_else(recommended)?;
     Some(Conclusion { plain, method: method(view) })
+}
+
+/// What a comparison of one case comes to.
+fn alone(view: &StudyView<'_>) -> Option<Conclusion> {
+    let [only] = &view.analysis.cases[..] else { return None };
+    let metric = view.analysis.primary;
+    if view.study.kind != StudyKind::Compare {
+        return None;
+    }
+    let estimate = only.summary.get(metric.key)?;
+    let figure = with_unit(metric.unit, estimate.value);
+    let half = half_width(&in_unit(metric, estimate)).map(|half| format!(" ({half})")).unwrap_or_default();
+    let figure = match metric.unit {
+        MetricUnit::PerSecond => format!("{figure} {}{half}", metric.title),
+        _ => format!("{} {figure}{half}", metric.title),
+    };
+    let plain = format!("{}: {figure}. Name a second runtime to compare it with.", only.case);
+    let n = estimate.n;
+    let method =
+        format!("Method: mean of {n} {}, with half of its 95 % interval.", if n == 1 { "start" } else { "starts" });
+    Some(Conclusion { plain, method })
 }
 
 /// Whether what is fast has more of a metric, or less: rates of requests and times until answers.

@@ -119,8 +119,10 @@ pub(crate) fn requirement() -> Requirement {
 
 /// Defaults for [`TUNABLES`].
 pub(crate) fn defaults(cx: &DefaultsContext<'_>) -> Tuning {
-    let reason =
-        format!("one per CPU of the limit ({}, rounded up); before version 1.25 Go counts those of the machine", cx.limits.cpus);
+    let reason = format!(
+        "one per CPU of the limit ({}, rounded up); before version 1.25 Go counts those of the machine",
+        cx.limits.cpus
+    );
     Tuning::new().with_default(GOMAXPROCS, cx.limits.cpus.whole_cores(), reason).overlaid_with(cx.given)
 }
 

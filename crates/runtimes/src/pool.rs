@@ -57,7 +57,10 @@ pub(crate) fn for_cores(limits: &Limits, load: &Load) -> Pool {
     } else {
         Pool {
             workers: wanted,
-            reason: format!("{WORKERS_A_CORE} per CPU of the limit ({}, rounded up): some compute while others wait", limits.cpus),
+            reason: format!(
+                "{WORKERS_A_CORE} per CPU of the limit ({}, rounded up): some compute while others wait",
+                limits.cpus
+            ),
         }
     }
 }

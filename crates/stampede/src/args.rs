@@ -126,13 +126,13 @@ pub(crate) enum Asked {
     Forecast(Box<ForecastArgs>),
     /// Write files that deploy a runtime with the settings that were measured
     ///
-    /// A Dockerfile, manifests, systemd units, or the configuration alone. The servers' files are those that are
-    /// measured, with the places of the target put in.
+    /// A Dockerfile, manifests, systemd units, or the configuration alone: the one that was measured, with the paths of
+    /// the target.
     Export(Box<ExportArgs>),
     /// Load-test a URL and measure its responses
     ///
     /// Just the load engine: closed or open load over HTTP, every answer checked, response times counted from when a
-    /// request was due. Tells when it was itself the limit.
+    /// request was due. Reports when it was itself the bottleneck.
     Load(Box<LoadArgs>),
     /// Use like `hey`: the same options and output, on Stampede's load engine
     #[command(disable_help_flag = true)]

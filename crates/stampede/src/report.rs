@@ -15,6 +15,13 @@ use crate::{Outcome, screen, show};
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
     let ReportArgs { study, output, svg, store } = args;
     destination::check(&[("--output", output.as_deref()), ("--svg", svg.as_deref())])?;
+    let end = output.as_deref().and_then(Path::extension).and_then(|end| end.to_str());
+    if let Some(flag) = [("md", "markdown"), ("csv", "csv"), ("json", "json")]
+        .iter()
+        .find_map(|(of, flag)| (end == Some(of)).then_some(flag))
+    {
+        return Err(Failure::usage(format!("a report is HTML; for this file use stampede show {study} --{flag} FILE")));
+    }
     let (StoredStudy { study, finished_at, trials, yard_stick }, open_part) = show::load_with_open_part(store, study)?;
     stampede_answers::study(&study, finished_at, &trials, &yard_stick, open_part, |view| match svg {
         Some(path) => {

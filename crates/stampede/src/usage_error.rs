@@ -62,6 +62,7 @@ fn lacking(missing: &[String], typed: impl Iterator<Item = OsString>) -> String 
 fn first_example(command: &Command) -> Option<String> {
     let help = command.get_after_help()?.to_string();
     let (_, examples) = help.split_once("Examples:\n")?;
+    let examples = examples.replace(" \\\n    ", " ");
     let example = examples.lines().next()?.trim();
     Some(example.split("  ").next()?.to_owned())
 }

@@ -2,7 +2,7 @@
 
 use stampede_core::{Finding, Severity};
 
-use super::{finding, percent};
+use super::{GENERATOR_BUSY, finding, percent};
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -18,7 +18,7 @@ pub(super) fn busy(record: &Record<'_>) -> Option<Finding> {
     let share = shares.max_by(f64::total_cmp)?;
     (share > BUSY).then(|| {
         finding(
-            "generator-busy",
+            GENERATOR_BUSY,
             Severity::Warning,
             format!(
                 "The load generator used {} of its cores' time: it may have been the limit, not the server.",

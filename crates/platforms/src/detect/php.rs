@@ -31,8 +31,16 @@ pub(crate) async fn detect(
             Ok(conf) => finish(found, sapi, wants, conf, &Loader::Php(program), install).await,
             Err(what) => unusable(what),
         },
-        Err(what) => Availability::Missing { what, install: install.clone() },
+        Err(what) => Availability::Missing { what, install: of_series(install, build) },
     }
+}
+
+/// How to get a build of the series that was chosen: distributions that have several have the series in the names of packages, as
+/// `php8.4-fpm` and `libapache2-mod-php8.4`.
+fn of_series(install: &Install, build: Option<&PhpChoice>) -> Install {
+    let Some(PhpChoice::Series { major, minor }) = build else { return install.clone() };
+    let package = install.package.as_ref().map(|package| package.replacen("php", &format!("php{major}.{minor}"), 1));
+    Install { package, page: install.page.clone() }
 }
 
 /// What the owner of a build has configured; nothing where nothing of it is taken, or the program does not tell.

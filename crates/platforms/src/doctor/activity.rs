@@ -123,7 +123,7 @@ pub(super) fn judge(activity: &Activity) -> [Finding; 2] {
     };
     let text = format!("other programs used {busy:.2} of {processors} processors");
     let background = if *busy > BUSY {
-        let most = most.as_ref().map(|(name, used)| format!("; most of it {name}: {used:.2}")).unwrap_or_default();
+        let most = most.as_ref().map(|(name, used)| format!("; most by {name}: {used:.2}")).unwrap_or_default();
         warning("background", format!("{text}{most}"), "end them, or wait until they are done")
     } else {
         fine("background", text)
@@ -158,7 +158,7 @@ mod tests {
         ] {
             let found = judge(&activity);
             assert_eq!(found.each_ref().map(|finding| finding.severity), expected);
-            assert_eq!(found[1].text.ends_with("most of it node, process 5: 0.40"), activity.busy > BUSY);
+            assert_eq!(found[1].text.ends_with("most by node, process 5: 0.40"), activity.busy > BUSY);
         }
     }
 

@@ -65,9 +65,13 @@ pub(super) fn judge(clock: &Clock) -> [Finding; 2] {
     let (p50, p95) = (percentile(50), percentile(95));
     let slack = slack_ns.map(|ns| format!(", timer slack {} us", ns / 1_000)).unwrap_or_default();
     let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
-    let text = format!("sleeps of 1 ms end {:.0} us late, 1 of 20 more than {:.0} us{slack}", micros(p50), micros(p95));
+    let text = format!("timers of 1 ms fire {:.0} us late (p50), {:.0} us (p95){slack}", micros(p50), micros(p95));
     let timers = if p95 > LATE {
-        warning("timers", text, "see what else runs; requests of open loads may start late, which is reported")
+        warning(
+            "timers",
+            text,
+            "see what else runs; under --load open:... requests may be sent late, which the report shows",
+        )
     } else {
         fine("timers", text)
     };

@@ -167,7 +167,7 @@ fn studies_that_say_nothing_say_so() {
         ),
         ("interrupted", with_failures(), &["This study is not finished", "Address already in use", "--resume"]),
         ("nothing counts", without_limits(), &["None of the trials counts", "LIMITS WERE NOT ENFORCED"]),
-        ("one case", one, &["apache-mod-php: 1,398 requests per second."]),
+        ("one case", one, &["apache-mod-php: 1,398 requests per second ("]),
     ] {
         let text = page(&sample);
         for told in told {

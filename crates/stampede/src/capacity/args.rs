@@ -9,7 +9,8 @@ use crate::flags::{BackendArgs, StudyArgs};
 #[derive(Debug, clap::Args)]
 #[command(mut_args(in_capacity))]
 #[command(after_help = "Examples:\n  \
-        stampede capacity nginx-fpm markdown --cpus 0.5 --memory 256Mi --slo 'p99<100ms,errors<0.1%'\n  \
+        stampede capacity nginx-fpm markdown --cpus 0.5 --memory 256Mi \\\n    \
+        --slo 'p99<100ms,errors<0.1%'\n  \
         stampede capacity frankenphp ./my-app --slo 'p95<250ms' --duration 60s\n  \
         stampede capacity go hello --slo 'p99<10ms' --duration 5s --json -\n\n\
         Exit codes: 0 a rate was found; 1 no rate meets the objective; 4 the generator cannot offer as much as the\n\

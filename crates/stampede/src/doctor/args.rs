@@ -9,7 +9,7 @@ use crate::flags::StoreArgs;
 #[command(after_help = "Exit code 3: this machine cannot measure.\n\nExamples:\n  \
         stampede doctor\n  \
         stampede doctor --json -\n  \
-        stampede compare markdown --calibrate        (by how much two equal cases seem to differ here)")]
+        stampede compare markdown --calibrate  # how much do equal cases differ here?")]
 pub(crate) struct DoctorArgs {
     /// Write what was found as JSON (`-` is stdout, in place of the table)
     #[arg(long, value_name = "FILE", help_heading = "Output")]

@@ -14,9 +14,10 @@ use crate::flags::StoreArgs;
 #[derive(Debug, clap::Args)]
 #[command(mut_args(in_export))]
 #[command(after_help = "Examples:\n  \
-        stampede export dockerfile --study latest --output ./deploy  # the recommended case\n  \
-        stampede export kubernetes --study 20260301 --case tuned --image registry.example/shop:1 --output ./deploy\n  \
-        stampede export config nginx-fpm markdown --cpus 0.5 --memory 256Mi --output ./server\n  \
+        stampede export dockerfile --study latest -o ./deploy  # the recommended case\n  \
+        stampede export kubernetes --study 20260301 --case tuned \\\n    \
+        --image registry.example/shop:1 -o ./deploy\n  \
+        stampede export config nginx-fpm markdown --cpus 0.5 --memory 256Mi -o ./server\n  \
         stampede export systemd apache-mod-php ./my-app --set apache-mod-php.MaxRequestWorkers=8 --output ./root")]
 pub(crate) struct ExportArgs {
     /// What the files are for: dockerfile, compose, kubernetes, knative, cloud-run (each with the Dockerfile of its image),

@@ -18,10 +18,10 @@ use crate::flags::{BenchArgs, MetricArgs, StoreArgs};
         stampede gate study:20260301 study:latest  # two stored studies\n\n\
         Exit codes: 0 passed, or undecided without --strict; 1 failed; the others as for compare.")]
 pub(crate) struct GateArgs {
-    /// What was before: a folder with a stampede.yaml or an application, a revision of the git repository around the current
-    /// folder (git:NAME where a folder has that name too), image:NAME for an image that serves by itself, or study:NAME
+    /// The state before: a folder with an application or a stampede.yaml, a git revision (git:NAME if a folder has that name
+    /// too), image:NAME for a container image, or study:NAME for a stored study
     pub(crate) base: String,
-    /// What came after, in any of these forms
+    /// The state after, in any of these forms
     pub(crate) head: String,
     /// How much worse it may be: 20% is 1.2 times the time, or throughput divided by 1.2, which is 17 % less [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Gate")]

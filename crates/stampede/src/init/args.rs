@@ -70,7 +70,8 @@ impl TrafficArgs {
         stampede init ./my-app\n  \
         stampede init ./my-app --access-log access.log.1 --access-log access.log.2.gz\n  \
         stampede init ./my-app --urls urls.txt\n  \
-        stampede init ./my-app --curl \"curl 'https://shop.example/api?q=1' -H 'Accept: application/json'\"\n  \
+        stampede init ./my-app \\\n    \
+        --curl \"curl 'https://shop.example/api?q=1' -H 'Accept: application/json'\"\n  \
         stampede compare ./my-app")]
 pub(crate) struct InitArgs {
     /// The application's folder

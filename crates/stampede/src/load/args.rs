@@ -24,7 +24,8 @@ use crate::kubernetes::args::PodArgs;
         stampede load http://127.0.0.1:8080/ --load open:50/10s,50..500/60s\n  \
         stampede load https://localhost:8443/ --http2 --streams 10 --insecure\n  \
         stampede load http://127.0.0.1:8080/ -n 1000 -b @body.json --json result.json\n  \
-        stampede load http://127.0.0.1:8080/ --scenario rinha.yaml --feeder people=payloads.tsv\n  \
+        stampede load http://127.0.0.1:8080/ --scenario rinha.yaml \\\n    \
+        --feeder people=payloads.tsv\n  \
         stampede load http://127.0.0.1:8080/ --access-log access.log --replay x2\n  \
         stampede load http://web.shop.svc/ --generators kubernetes:2 --namespace shop --generator-image r.example/stampede\n\n\
         Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\

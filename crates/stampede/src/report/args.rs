@@ -9,7 +9,7 @@ use crate::flags::StoreArgs;
 #[command(after_help = "Examples:\n  \
         stampede report\n  \
         stampede report 20260301 -o report.html\n  \
-        stampede report latest --svg chart.svg      (for a README)")]
+        stampede report latest --svg chart.svg      # for a README")]
 pub(crate) struct ReportArgs {
     /// A study's name, the start of one, or `latest`
     #[arg(default_value = "latest")]

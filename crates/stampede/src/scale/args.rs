@@ -9,11 +9,14 @@ use crate::flags::{BackendArgs, StudyArgs};
 #[derive(Debug, clap::Args)]
 #[command(mut_args(in_scale))]
 #[command(after_help = "Examples:\n  \
-        stampede scale apache-mod-php markdown --cpus 1 --concurrency 80 --max-instances 1 --load closed:100\n  \
-        stampede scale apache-mod-php markdown --max-instances 1 --load closed:100 --total-cpus 1 \\\n    \
-        --against cpus=0.167,memory=256Mi,concurrency=1,max-instances=6\n  \
-        stampede scale nginx-fpm markdown --cpus 0.167 --memory 256Mi --concurrency 1 --max-instances 6\n  \
-        stampede scale php-cli-server hello --policy knative --min-instances 1 --load open:5..50/60s\n  \
+        stampede scale apache-mod-php markdown --cpus 1 --concurrency 80 \\\n    \
+        --max-instances 1 --load closed:100\n  \
+        stampede scale apache-mod-php markdown --max-instances 1 --load closed:100 \\\n    \
+        --total-cpus 1 --against cpus=0.167,memory=256Mi,concurrency=1,max-instances=6\n  \
+        stampede scale nginx-fpm markdown --cpus 0.167 --memory 256Mi \\\n    \
+        --concurrency 1 --max-instances 6\n  \
+        stampede scale php-cli-server hello --policy knative --min-instances 1 \\\n    \
+        --load open:5..50/60s\n  \
         stampede scale frankenphp ./my-app --client-rtt 35ms --json -")]
 pub(crate) struct ScaleArgs {
     #[command(flatten)]

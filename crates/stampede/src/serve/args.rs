@@ -11,7 +11,7 @@ use crate::flags::StoreArgs;
         stampede serve\n  \
         stampede serve --listen 127.0.0.1:0  # any port that is free\n  \
         ssh -t -L 8600:127.0.0.1:8600 HOST stampede serve\n  \
-        stampede serve --listen 0.0.0.0:8600        (prints an address with a token)")]
+        stampede serve --listen 0.0.0.0:8600  # prints an address with a token")]
 pub(crate) struct ServeArgs {
     /// Where to listen; any address but a loopback one needs a token
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8600")]

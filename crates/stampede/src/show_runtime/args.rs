@@ -8,7 +8,8 @@ use stampede_plan::RuntimeFlags;
 #[command(mut_args(in_show_runtime))]
 #[command(after_help = "Examples:\n  \
         stampede show runtime nginx-fpm\n  \
-        stampede show runtime nginx-fpm --cpus 2 --load closed:64 --set nginx-fpm.pm=dynamic\n  \
+        stampede show runtime nginx-fpm --cpus 2 --load closed:64 \\\n    \
+        --set nginx-fpm.pm=dynamic\n  \
         stampede show runtime caddy-fpm --render\n  \
         stampede show runtime nginx-fpm --replicas 2 --balancer haproxy --services postgres --render")]
 pub(crate) struct ShowRuntimeArgs {

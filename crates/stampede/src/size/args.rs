@@ -10,8 +10,10 @@ use crate::flags::StudyArgs;
 #[command(mut_args(in_size))]
 #[command(after_help = "Examples:\n  \
         stampede size markdown --load open:poisson:300 --slo 'p99<200ms,errors<0.1%'\n  \
-        stampede size ./my-app --load open:poisson:100 --slo 'p99<300ms' --runtimes nginx-fpm,frankenphp --budget 40m\n  \
-        stampede size markdown --load open:poisson:50 --slo 'p95<100ms' --prices fly-performance --headroom 30%\n  \
+        stampede size ./my-app --load open:poisson:100 --slo 'p99<300ms' \\\n    \
+        --runtimes nginx-fpm,frankenphp --budget 40m\n  \
+        stampede size markdown --load open:poisson:50 --slo 'p95<100ms' \\\n    \
+        --prices fly-performance --headroom 30%\n  \
         stampede size markdown --load open:poisson:50 --slo 'p95<100ms' --prices my-prices.yaml\n\n\
         Exit codes: 0 a size was found; 1 none is shown to hold the objective; 4 the generator was the limit;\n\
         5 no size served; the others as for compare.")]

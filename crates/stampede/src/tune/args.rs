@@ -12,7 +12,8 @@ use crate::flags::{MetricArgs, StudyArgs};
 #[command(mut_args(in_tune))]
 #[command(after_help = "Examples:\n  \
         stampede tune nginx-fpm mix --cpus 0.5 --memory 256Mi\n  \
-        stampede tune nginx-fpm mix --slo 'p99<100ms,errors<0.1%' --budget 30m --out ./tuned\n  \
+        stampede tune nginx-fpm mix --slo 'p99<100ms,errors<0.1%' \\\n    \
+        --budget 30m --out ./tuned\n  \
         stampede tune nginx-fpm ./my-app --objective memory --slo 'p95<50ms'\n  \
         stampede tune nginx-fpm mix --resume  # after an interruption\n  \
         stampede tune php-cli-server rinha --app laravel --steps 10 --cpus 1.5 --memory 3Gi --replicas 2\n    \

@@ -75,7 +75,7 @@ fn a_plain_folder_is_compared_and_its_plan_written_with_nothing_typed_but_its_na
         "recorded on nginx-fpm",
         "GET /: status 200 OK, ",
         "varies: time, token",
-        "bytes between them are looked for",
+        "bytes between them",
     ] {
         assert!(said.stderr.contains(part), "{part}\n{}", said.stderr);
     }

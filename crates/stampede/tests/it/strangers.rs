@@ -88,7 +88,7 @@ const ROWS: [Row; 8] = [
         )],
         code: 0,
         measured: BOTH,
-        told: &["varies: duration, memory", "the runtime's own: PHP version, SAPI"],
+        told: &["varies: duration, memory", "may differ by runtime: PHP version, SAPI"],
     },
     Row {
         name: "twelve cookies of 3 KB",

@@ -27,7 +27,7 @@ fn what_cannot_be_searched_is_told() {
         (&["--steps", "1"][..], "--steps 1 is not a number from 2 to 100"),
         (&["--steps", "5", "--ini", "opcache"], "--ini opcache is not NAME=VALUE"),
         (&["--steps", "5", "--or", "swole"], "--runtimes swole is not a runtime; did you mean swoole?"),
-        (&["--steps", "5", "--metric", "fast"], "--metric fast is none that can be better or worse"),
+        (&["--steps", "5", "--metric", "fast"], "--metric fast is not a metric that can be better or worse"),
         (&["--steps", "5", "--budget", "5m"], "cannot be used with"),
         (&["--or", "swoole"], "--steps <N>"),
         (&["--steps", "5", "--against", "rinha"], "--against rinha names no row"),
