@@ -133,9 +133,6 @@ const RULES_OF_INSTANCES: &[Rule] = &[
     surroundings::access_log,
 ];
 
-/// The finding of a load generator that was itself the limit.
-pub(crate) const GENERATOR_BUSY: &str = "generator-busy";
-
 /// A finding that can be what limits a case's rate.
 struct Suspect {
     /// Its id.
@@ -226,6 +223,7 @@ pub(crate) fn sort(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| Reverse(finding.severity));
 }
 
+pub(crate) use generator::GENERATOR_BUSY;
 /// What is found in a case beside the others of its study, which come in the same order as their records.
 pub(crate) use rivals::beside_others;
 

@@ -61,6 +61,7 @@ mod threshold;
 mod topology;
 mod tune;
 mod url;
+mod value_fix;
 mod warm_up;
 mod workload;
 
@@ -94,4 +95,5 @@ pub use template::{WrittenAnswer, write_plan};
 pub use threshold::read_threshold;
 pub use tune::{SearchBudget, TuneFlags, TunePlan};
 pub use url::{HttpUrl, UrlError};
+pub use value_fix::value_fix;
 pub use workload::{read as read_workload, schema as workload_schema};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use stampede_conduct::{Bench, Ended, Exit, Failure, StudyRecord, exit_of};
-use stampede_core::{OpenPart, Study, Trial, YardStickReading};
+use stampede_core::{OpenPart, Study, StudyKind, Trial, YardStickReading};
 use stampede_report::{FORMATS, Format, ReportAnswer};
 
 use crate::destination::Outputs;
@@ -34,8 +34,10 @@ impl StudyPlace<'_> {
             open_part = record.store().open_part(&study.id).ok().flatten();
             self.report.write(&study, finished_at, record.trials(), record.yard_stick(), open_part.clone())?;
             if self.report.on_terminal() && stored.is_ok() {
-                let next = "stampede report makes a page of it, stampede why tests what holds it back";
-                screen::print(&format!("\nStored in {}; {next}.\n", self.store.display()))?;
+                screen::print(&format!("\nStored in {}\n", self.store.display()))?;
+            }
+            if self.report.on_terminal() && study.kind == StudyKind::Compare {
+                screen::print("Next: stampede report (a page of it), stampede why (what holds it back)\n")?;
             }
             stored.map_err(Failure::missing)?;
         }

@@ -2,8 +2,6 @@
 
 use std::error::Error as _;
 use std::ffi::OsString;
-use std::net::{AddrParseError, IpAddr};
-use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
@@ -28,7 +26,7 @@ fn told(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> Option<St
         ErrorKind::ValueValidation => {
             let ContextValue::String(arg) = error.get(ContextKind::InvalidArg)? else { return None };
             let ContextValue::String(value) = error.get(ContextKind::InvalidValue)? else { return None };
-            let fix = fix(error.source()?, arg, value)?;
+            let fix = stampede_plan::value_fix(error.source()?, arg, value)?;
             Some(format!("{} {value} {fix}", arg.split(' ').next()?))
         }
         _ => None,
@@ -65,33 +63,6 @@ fn first_example(command: &Command) -> Option<String> {
     let examples = examples.replace(" \\\n    ", " ");
     let example = examples.lines().next()?.trim();
     Some(example.split("  ").next()?.to_owned())
-}
-
-/// What a value should have been, by why it is none.
-fn fix(cause: &(dyn std::error::Error + 'static), arg: &str, value: &str) -> Option<String> {
-    if let Some(problem) = cause.downcast_ref::<ParseIntError>() {
-        // One that is too large is a number all the same.
-        let is_none = matches!(problem.kind(), IntErrorKind::Empty | IntErrorKind::InvalidDigit);
-        return is_none.then(|| "is not a whole number of 0 or more; write one as 10".to_owned());
-    }
-    if cause.is::<ParseFloatError>() {
-        return Some("is not a number; write one as 0.5".to_owned());
-    }
-    if cause.is::<AddrParseError>() && !arg.contains(":PORT") {
-        return Some("is not an IP address; write one as 127.0.0.1".to_owned());
-    }
-    if cause.is::<AddrParseError>() {
-        let example = match value.parse() {
-            Ok(IpAddr::V4(address)) => format!("{address}:8600"),
-            Ok(IpAddr::V6(address)) => format!("[{address}]:8600"),
-            Err(_) => "127.0.0.1:8600".to_owned(),
-        };
-        return Some(format!("is not an IP address with a port; write {example}"));
-    }
-    if cause.is::<humantime::DurationError>() {
-        return Some("is not a time; write one as 30s, 500ms or 2m".to_owned());
-    }
-    None
 }
 
 #[cfg(test)]

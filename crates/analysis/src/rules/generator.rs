@@ -2,9 +2,12 @@
 
 use stampede_core::{Finding, Severity};
 
-use super::{GENERATOR_BUSY, finding, percent};
+use super::{finding, percent};
 use crate::metric::ratio;
 use crate::record::Record;
+
+/// The finding of a load generator that was itself the limit.
+pub(crate) const GENERATOR_BUSY: &str = "generator-busy";
 
 /// Above this share of its cores' time the generator may send late.
 const BUSY: f64 = 0.9;

@@ -1,7 +1,7 @@
 //! Programs of PHP whose shares are known, on real servers: what samples from outside find of them.
 //!
 //! Shares are of the time that the program itself ran or waited, so that it does not matter what else the machine does. Each
-//! must be found within two percentage points or three standard errors, whichever is more.
+//! must be found within two percentage points, or some standard errors where that is more.
 
 #![expect(clippy::expect_used, reason = "a step that fails is a test that fails")]
 
@@ -23,6 +23,12 @@ use servers::{Server, command, is_there};
 fn span() -> Duration {
     let seconds = std::env::var("STAMPEDE_TRUTH_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
     Duration::from_secs_f64(seconds.unwrap_or(1.2))
+}
+
+/// How many standard errors a share may be off. Of some twenty shares in a run, one is beyond three in 5 % of runs by chance alone, and
+/// beyond four in 0.1 %; runs by hand are long, and looked at.
+fn standard_errors() -> f64 {
+    if std::env::var_os("STAMPEDE_TRUTH_SECONDS").is_some() { 3.0 } else { 4.0 }
 }
 
 /// What begins before the span and what ends after it must weigh little, also where others take most of the processor.
@@ -55,7 +61,7 @@ impl Found {
 #[track_caller]
 fn assert_near(what: &str, found: Found, truth: f64) {
     let Found { value, standard_error } = found;
-    let allowed = (3.0 * standard_error).max(0.02);
+    let allowed = (standard_errors() * standard_error).max(0.02);
     let _ = writeln!(std::io::stderr(), "{what}: {value:.4} +- {standard_error:.4}, truth {truth:.4}");
     assert!((value - truth).abs() <= allowed, "{what}: {value:.3} +- {standard_error:.3}, truth {truth:.3}");
 }
