@@ -120,7 +120,6 @@ impl NativeSampler {
             match error.kind() {
                 io::ErrorKind::PermissionDenied if with_kernel => self.rights = Rights::WithoutKernel,
                 // A thread that has just ended.
-                io::ErrorKind::NotFound => return None,
                 _ if error.raw_os_error() == Some(libc::ESRCH) => return None,
                 _ => self.rights = Rights::Nothing,
             }
@@ -128,7 +127,7 @@ impl NativeSampler {
     }
 
     /// Takes what the kernel noted.
-    pub fn take(&mut self) {
+    fn take(&mut self) {
         let mut noted = Vec::new();
         for Clock { process, clock } in self.clocks.values_mut() {
             noted.extend(clock.take().into_iter().map(|place| (*process, place)));

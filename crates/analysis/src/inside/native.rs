@@ -70,7 +70,6 @@ const ENGINE: &[(&str, &[&str])] = &[
             "_safe_",
             "_zend_mm",
             "zend_mm_",
-            "zend_signal_globals",
             "malloc",
             "_int_malloc",
             "_int_free",
@@ -217,8 +216,15 @@ pub(super) fn native(trials: &[Weighed<'_>]) -> Vec<NativeTime> {
     rows.into_iter().map(row).collect()
 }
 
-/// The share of their running time that the threads of a case spend in a part of the engine, in the mean over trials that were sampled.
+/// Fewer samples tell no share: of 100 the standard error of a tenth is 3 percentage points.
+const LEAST_SAMPLES: u64 = 100;
+
+/// The share of their running time that the threads of a case spend in a part of the engine, in the mean over trials that were sampled;
+/// 0 where there are too few samples.
 pub(crate) fn part_share(trials: &[Weighed<'_>], part: &str) -> f64 {
+    if trials.iter().map(|trial| trial.record.native.samples()).sum::<u64>() < LEAST_SAMPLES {
+        return 0.0;
+    }
     let of_trial = |trial: &Weighed<'_>| {
         let native = &trial.record.native;
         let within = native.code.iter().filter(|code| what(code) == part).map(|code| code.samples).sum::<u64>();

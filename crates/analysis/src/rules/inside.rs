@@ -333,7 +333,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
 
-    use stampede_core::{InsideEffort, InsideRecord, InsideTimes, InsideWait, Sampling};
+    use stampede_core::{InsideCode, InsideEffort, InsideRecord, InsideTimes, InsideWait, Sampling};
 
     use super::*;
     use crate::rules::tests::found;
@@ -468,6 +468,28 @@ mod tests {
             named.extend(ids);
         }
         assert_eq!(named, BTreeSet::from(SEEN_INSIDE));
+    }
+
+    #[test]
+    fn garbage_that_php_collects_by_itself_is_seen_in_machine_code() {
+        for (collector, others, told) in [(200, 800, true), (50, 950, false), (3, 7, false)] {
+            let finding = found(collects_garbage, |trial| {
+                let code = |symbol: &str, samples| InsideCode {
+                    file: "php-fpm8.2".to_owned(),
+                    symbol: Some(symbol.to_owned()),
+                    samples,
+                };
+                let mut sampling = sampling(0, &[]);
+                let inside = sampling.inside.as_mut().unwrap();
+                inside.native.code =
+                    vec![code("execute_ex", others), code("gc_possible_root .. zend_gc_get_status", collector)];
+                trial.measurement.as_mut().unwrap().sampling = Some(sampling);
+            });
+            let text = finding.as_ref().map(|finding| finding.text.as_str());
+            let expected =
+                "PHP spends 20 % of its time collecting garbage: looking for objects that refer to each other.";
+            assert_eq!(text, told.then_some(expected), "{collector} of {}", collector + others);
+        }
     }
 
     #[test]

@@ -64,6 +64,12 @@ mod tests {
         for (name, rate, cpu_ms, text) in [
             ("waits", 200, 500, Some("A request takes 80.0 ms, 0.5 ms of it CPU, while 80 % of the CPU was idle")),
             ("the CPU is used", 200, 2_400, None),
+            (
+                "5 ms, on a machine with nothing else to do",
+                3_200,
+                1_500,
+                Some("A request takes 5.0 ms, 0.1 ms of it CPU"),
+            ),
             ("the generator is as slow", 10_000, 1_000, None),
         ] {
             let finding = found(elsewhere, |trial| {
@@ -73,6 +79,20 @@ mod tests {
             });
             assert_eq!(finding.is_some(), text.is_some(), "{name}: {finding:?}");
             assert!(finding.is_none_or(|finding| finding.text.starts_with(text.unwrap())), "{name}");
+        }
+    }
+
+    #[test]
+    fn short_waits_beside_a_busy_generator_are_not_told() {
+        // 5 ms a request, as above, with a generator that has no time left.
+        for (generator_ms, told) in [(1_000, true), (4_900, false)] {
+            let finding = found(elsewhere, |trial| {
+                let measured = trial.measurement.as_mut().unwrap();
+                measured.requests.ok = 3_200 * 5;
+                measured.resources.as_mut().unwrap().cpu = Duration::from_millis(1_500);
+                measured.generator.cpu = Duration::from_millis(generator_ms);
+            });
+            assert_eq!(finding.is_some(), told, "{generator_ms}: {finding:?}");
         }
     }
 }
