@@ -48,7 +48,7 @@ const OF_A_PLAN: [(&str, &str); 3] = [
 const OF_A_REVISION: (&str, &str) = ("stampede gate HEAD .", "do the changes since the last commit slow it down?");
 const OF_AN_APPLICATION: [(&str, &str); 4] = [
     ("stampede compare .", "which runtime is fastest for it"),
-    ("stampede init .", "write a plan (stampede.yaml) and record the expected responses"),
+    ("stampede init .", "write stampede.yaml, with the expected responses"),
     OF_A_REVISION,
     ("stampede --help", "all commands"),
 ];
