@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check check-bench format clippy tidy site unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-size bench-tune bench-grids bench-ladder bench-findings bench-inside fuzz test-kubernetes static dist dist-test msrv
+.PHONY: help demo test check check-bench format clippy tidy site unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-size bench-tune bench-grids bench-ladder bench-findings bench-inside bench-soak fuzz test-kubernetes static dist dist-test msrv
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -59,6 +59,9 @@ help:
 	@echo "make bench-inside"
 	@echo "             whether samples of PHP's stacks find shares that are known, into docs/bench-inside.md;"
 	@echo "             BENCH='--vendors DIR' names a folder that has RoadRunner's or Workerman's packages"
+	@echo "make bench-soak"
+	@echo "             whether hours of studies, and kills at any instant, leave anything behind, into docs/bench-soak.md;"
+	@echo "             BENCH='--whole 100 --kills 50' says how much of it is done now"
 	@echo "make static  one file that needs no library of the machine, in target/static (docs/static-program.md)"
 	@echo "make test-kubernetes"
 	@echo "             generators in a real cluster of one node (root; docs/kubernetes.md)"
@@ -199,6 +202,13 @@ bench-gateway:
 	@scripts/packages.sh demo
 	@scripts/rust.sh
 	cargo bench --locked --package stampede-gateway --bench cost -- --document
+
+# Needs no quiet machine; hours in pieces, which are kept in crates/bench/data/soak.jsonl.
+bench-soak:
+	@scripts/packages.sh demo
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench soak $(BENCH)
 
 # Needs no quiet machine: it only computes.
 bench-capacity:

@@ -18,6 +18,7 @@ use crate::recording::Recording;
 use crate::sampling::Sampling;
 use crate::simulations::Simulated;
 use crate::size::Sizes;
+use crate::soak::Soak;
 use crate::suite::Load;
 use crate::tuning::Replay;
 use crate::tuning::recorder::GridRecording;
@@ -65,6 +66,8 @@ pub(crate) enum Task {
     Blocks(Blocks),
     /// How often the first bottleneck that is named is the right one, of faults that are provoked
     Findings(Provocation),
+    /// Whether hours of studies leave anything behind, and whether a kill at any instant does
+    Soak(Soak),
     /// Whether samples of PHP's stacks find shares that are known
     Inside(Truths),
     /// The neighbour that works in bursts, started by this program itself

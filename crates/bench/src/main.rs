@@ -1,5 +1,5 @@
 //! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`;
-//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of sizes, `make bench-size`; of findings, `make bench-findings`; of samples of PHP, `make bench-inside`; of turns, `make bench-turns` and `make bench-blocks`;
+//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of sizes, `make bench-size`; of findings, `make bench-findings`; of samples of PHP, `make bench-inside`; of turns, `make bench-turns` and `make bench-blocks`; of hours and kills, `make bench-soak`;
 //! of forecasts, `make bench-forecast-real` and `make bench-forecast-published`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
@@ -42,6 +42,7 @@ mod sampling;
 mod server;
 mod simulations;
 mod size;
+mod soak;
 mod spread;
 mod stage;
 mod steal;
@@ -96,6 +97,7 @@ fn run() -> Result<(), Failure> {
         Task::Inside(truths) => inside::run(&truths),
         Task::Findings(provocation) => findings::run(&provocation),
         Task::Turns(asked) => turns::run(&asked),
+        Task::Soak(asked) => soak::run(&asked),
         Task::Simulate(simulated) => simulations::run(&simulated),
         Task::Blocks(asked) => blocks::run(&asked),
         Task::Disturb { seed } => turns::disturb(seed).map_err(Failure::Prepare),

@@ -29,7 +29,7 @@ pub enum Gated {
 }
 
 /// Measures the two sides of a change in one study, judged by a metric, and keeps it in the store at this path. A change may be
-/// worse by the threshold.
+/// worse by the threshold. One that was interrupted is taken up again: of this name, or the newest.
 ///
 /// # Errors
 ///
@@ -40,13 +40,14 @@ pub fn gate(
     [base, head]: [ComparePlan; 2],
     metric: Option<String>,
     threshold: f64,
+    resume: Option<Option<String>>,
 ) -> Result<Gated, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let plan = runtime.block_on(merge(bench, &base, head))?;
     let plan = ComparePlan { precision: threshold, ..plan };
     drop(runtime);
     let deciding = Deciding::InWindow(metric);
-    let request = StudyRequest { deciding, ..StudyRequest::of(&plan, StudyKind::Gate) };
+    let request = StudyRequest { deciding, resume, ..StudyRequest::of(&plan, StudyKind::Gate) };
     let (ended, mut record) = carry_out(bench, store, &request)?;
     let Some(study) = record.study().cloned() else {
         return ended.map(|_| Gated::Interrupted(0));

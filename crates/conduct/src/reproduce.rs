@@ -1,5 +1,6 @@
 //! A published experiment again: each of its tables a study.
 
+mod interrupted;
 mod stored;
 
 use std::collections::BTreeMap;
@@ -7,19 +8,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_analysis::{Analysis, CheckedClaim, TableRun, analyse, check};
+use stampede_analysis::{Analysis, CheckedClaim, TableRun, analyse, check, measured_for};
 use stampede_core::{CaseId, Claim, CpuLayout, Load, Rounds, StudyKind, with_causes};
 use stampede_harness::{Copies, Missing, Prepared, Stop, TrialContext};
 use stampede_plan::{ComparePlan, PlannedRow, PlannedTable, ReproducePlan};
 use stampede_runtimes::Topologies;
 use stampede_scale::Scaling;
 use stampede_seam::Backend;
-use stampede_store::Store;
+use stampede_store::{Store, StoredStudy};
 
 use crate::block_order;
 use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
 use crate::record::{Sinks, StudyRecord};
+use crate::resumption;
 use crate::revisions;
 use crate::scale::whole_cores;
 use crate::site::{Purpose, Site, conditions};
@@ -40,6 +42,9 @@ pub struct Experiment<'a> {
     plan: &'a ReproducePlan,
     store: PathBuf,
     tables: Vec<ExperimentTable<'a>>,
+    resumes: bool,
+    /// What an interrupted run measured, by the places of its tables.
+    earlier: BTreeMap<usize, StoredStudy>,
 }
 
 /// A table, from when it is prepared on.
@@ -67,7 +72,13 @@ impl<'a> Experiment<'a> {
     /// One whose studies are to be kept in the store at this path.
     #[must_use]
     pub fn new(bench: Bench<'a>, plan: &'a ReproducePlan, store: PathBuf) -> Self {
-        Self { bench, plan, store, tables: Vec::new() }
+        Self { bench, plan, store, tables: Vec::new(), resumes: false, earlier: BTreeMap::new() }
+    }
+
+    /// The same, to go on where its newest run was interrupted.
+    #[must_use]
+    pub fn resumed(self) -> Self {
+        Self { resumes: true, ..self }
     }
 
     /// One whose studies, of these names, were stored before.
@@ -77,7 +88,7 @@ impl<'a> Experiment<'a> {
     /// When there is no such study, or it is of none of its tables.
     pub fn of_stored(bench: Bench<'a>, plan: &'a ReproducePlan, store: PathBuf, names: &str) -> Result<Self, Failure> {
         let tables = stored::tables(plan, names, &store)?;
-        Ok(Self { bench, plan, store, tables })
+        Ok(Self { tables, ..Self::new(bench, plan, store) })
     }
 
     /// What is run again.
@@ -129,7 +140,12 @@ impl<'a> Experiment<'a> {
     pub fn carry_out(&mut self, backend: Option<Backend>) -> Result<Result<Ended, Failure>, Failure> {
         self.bench.host.settle();
         // Each study opens it again; whether it can be is to be known before any of them.
-        Store::open(&self.store).map_err(Failure::missing)?;
+        let store = Store::open(&self.store).map_err(Failure::missing)?;
+        if self.resumes {
+            // Told before anything is waited for; which studies they are then is found out once nobody else measures.
+            interrupted::studies(self.plan, &store)?;
+        }
+        drop(store);
         let (bench, stop) = (self.bench, Stop::default());
         attend(bench, cores(self.plan), &stop, |pinning| self.measure(pinning, backend, &stop))
     }
@@ -144,14 +160,23 @@ impl<'a> Experiment<'a> {
         let site =
             Site::take(self.bench, Purpose { command: "reproduce", decides: true }, first, &[], backend, pinning, stop)
                 .await?;
+        if self.resumes {
+            self.earlier = interrupted::studies(self.plan, &Store::open(&self.store).map_err(Failure::missing)?)?;
+        }
         self.prepare(&site).await?;
         self.introduce();
         let count = self.tables.len();
         for number in 0..count {
             if !self.tables[number].prepared.is_empty() && !stop.obey() {
                 let title = &self.tables[number].planned.table.title;
-                self.bench.paragraph(&format!("table {} of {count}: {title}", number + 1), 0);
-                self.study(number, &site).await?;
+                let earlier = self.earlier.remove(&number);
+                let stored = earlier.as_ref().map(|earlier| {
+                    let how = if earlier.finished_at.is_some() { "measured already" } else { "resumed" };
+                    format!(" ({how}: study {})", earlier.study.id)
+                });
+                self.bench
+                    .paragraph(&format!("table {} of {count}: {title}{}", number + 1, stored.unwrap_or_default()), 0);
+                self.study(number, earlier, &site).await?;
             }
         }
         Ok(())
@@ -204,23 +229,29 @@ impl<'a> Experiment<'a> {
     /// Says how long all will take; an application that answers slowly takes longer to be verified.
     fn introduce(&self) {
         let rounds = self.plan.rounds;
-        let trials: usize = self.tables.iter().map(|table| table.prepared.len() * rounds as usize).sum();
-        let time: Duration = self
-            .tables
-            .iter()
-            .filter_map(|table| {
-                let plan = table.plan()?;
-                Some((plan.warm_up + plan.duration + BESIDE) * table.prepared.len() as u32 * rounds)
-            })
-            .sum();
+        let left = |(number, table): (usize, &ExperimentTable<'_>)| match self.earlier.get(&number) {
+            Some(StoredStudy { finished_at: Some(_), .. }) => 0,
+            earlier => {
+                let measured = earlier.map_or(0, |earlier| earlier.trials.len());
+                (table.prepared.len() * rounds as usize).saturating_sub(measured)
+            }
+        };
+        let trials: Vec<usize> = self.tables.iter().enumerate().map(left).collect();
+        let of_table = |(table, trials): (&ExperimentTable<'_>, &usize)| {
+            let plan = table.plan()?;
+            Some((plan.warm_up + plan.duration + BESIDE) * *trials as u32)
+        };
+        let time: Duration = self.tables.iter().zip(&trials).filter_map(of_table).sum();
         let time = humantime::format_duration(Duration::from_secs(time.as_secs().div_ceil(60) * 60));
-        let of = self.tables.iter().filter(|table| !table.prepared.is_empty()).count();
+        let of = trials.iter().filter(|trials| **trials > 0).count();
         let studies = if of == 1 { "study" } else { "studies" };
+        let trials: usize = trials.iter().sum();
         self.bench.paragraph(&format!("{trials} trials in {of} {studies} of {rounds} rounds: {time} at the least"), 0);
     }
 
-    async fn study(&mut self, number: usize, site: &Site<'_>) -> Result<(), Failure> {
-        let Self { bench: _, plan, store, tables } = self;
+    /// Measures a table, or what is left of it.
+    async fn study(&mut self, number: usize, earlier: Option<StoredStudy>, site: &Site<'_>) -> Result<(), Failure> {
+        let Self { plan, store, tables, .. } = self;
         let table = &mut tables[number];
         let Some(of_row) = table.plan().cloned() else { return Ok(()) };
         let timeout = table.planned.table.client_timeout(plan.scale);
@@ -228,8 +259,22 @@ impl<'a> Experiment<'a> {
         study.seed = plan.seed.unwrap_or(study.seed);
         study.rounds = Rounds::Fixed(plan.rounds);
         study.cases = table.prepared.iter().map(|prepared| prepared.case.clone()).collect();
-        // Instances come and go by themselves.
-        if table.prepared.iter().all(|prepared| prepared.scaling.is_none()) {
+        let mut record = StudyRecord::new(Store::open(store).map_err(Failure::missing)?);
+        if let Some(earlier) = earlier {
+            // Its tables have no pilots.
+            let asked = ComparePlan { seed: plan.seed, pilots: false, ..of_row.clone() };
+            resumption::check(&earlier, &study, &asked, false, site.backend)?;
+            if earlier.finished_at.is_some() {
+                table.finished_at = earlier.finished_at;
+                table.record = Some(StudyRecord::stored(Store::open(store).map_err(Failure::missing)?, earlier));
+                return Ok(());
+            }
+            let resumed_at = study.started_at;
+            study = earlier.study.clone();
+            study.resumed_at.push(resumed_at);
+            record.go_on_with(earlier);
+        } else if table.prepared.iter().all(|prepared| prepared.scaling.is_none()) {
+            // Other instances come and go by themselves.
             block_order::settle(&mut study, &of_row, site.bench().host.size().memory)?;
         }
         let context = TrialContext {
@@ -246,9 +291,9 @@ impl<'a> Experiment<'a> {
             yard_stick: None,
             stop: site.stop,
         };
-        let record = table.record.insert(StudyRecord::new(Store::open(store).map_err(Failure::missing)?));
-        let mut sinks = Sinks::new(record, site, Duration::ZERO);
-        stampede_harness::run(&*site.ground.platform, &study, &table.prepared, &context, Vec::new(), &mut sinks)
+        let trials = record.trials().to_vec();
+        let mut sinks = Sinks::new(table.record.insert(record), site, measured_for(&study, &trials));
+        stampede_harness::run(&*site.ground.platform, &study, &table.prepared, &context, trials, &mut sinks)
             .await
             .map_err(Failure::missing)?;
         if site.stop.is_obeyed() {

@@ -71,14 +71,21 @@ impl WhyQuestion {
         }
     }
 
-    /// Of a study of this kind that was interrupted.
+    /// Of a study of this kind that was interrupted: the one of this name, or the newest. A case that is named must be the one that it
+    /// asks about.
     ///
     /// # Errors
     ///
-    /// When there is none.
-    pub fn interrupted(store: &Store, name: Option<&str>) -> Result<Self, Failure> {
+    /// When there is none, or it asks about another case.
+    pub fn interrupted(store: &Store, name: Option<&str>, named: Option<&str>) -> Result<Self, Failure> {
         let StoredStudy { study, .. } = resumption::find(store, name, StudyKind::Why)?;
         match study.cases.split_first() {
+            Some((case, _)) if study.kind == StudyKind::Why && named.is_some_and(|named| named != case.id.as_str()) => {
+                Err(Failure::usage(format!(
+                    "the interrupted study {} is about {1}\n  stampede why --resume {0}, or without --resume to begin a new one",
+                    study.id, case.id
+                )))
+            }
             Some((case, changed)) if study.kind == StudyKind::Why => {
                 Ok(Self { case: case.clone(), changed: changed.to_vec(), study })
             }

@@ -36,6 +36,14 @@ impl TypedSide {
         }
     }
 
+    /// What results call a side that was typed like this: the whole name of a commit, which continuous integration gives, by its first
+    /// ten digits, anything else as it is.
+    #[must_use]
+    pub fn short(typed: &str) -> &str {
+        let is_commit = matches!(typed.len(), 40 | 64) && typed.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_commit { &typed[..10] } else { typed }
+    }
+
     /// The folder that holds it; of a revision, the current folder as it was then.
     ///
     /// # Errors
@@ -94,6 +102,14 @@ mod tests {
             ("image:my/app:1", TypedSide::Image("my/app:1".to_owned())),
         ] {
             assert_eq!(TypedSide::read(typed), expected);
+        }
+    }
+
+    #[test]
+    fn a_commit_is_called_by_its_first_digits() {
+        let commit = "16f0f42d9ff5bead71406b5984966c345aaa7336";
+        for (typed, short) in [(commit, "16f0f42d9f"), ("main", "main"), (&commit[1..], &commit[1..]), ("./a", "./a")] {
+            assert_eq!(TypedSide::short(typed), short);
         }
     }
 }

@@ -511,7 +511,7 @@ impl ComparePlan {
         let sides = if given.side.is_some() { 2 } else { candidates.len() };
         let duration = match max_time {
             Some(max_time) if is_even && !is_given && !flags.calibrate && of_one_mean => {
-                window_within(max_time, warm_up.length(), sides).min(duration)
+                window_within(max_time, warm_up.length(), sides, at.is_some()).min(duration)
             }
             _ => duration,
         };

@@ -6,6 +6,7 @@ use stampede_core::Rounds;
 
 use crate::mistake::Gathered;
 use crate::quantity::{read_share, read_time};
+use crate::warm_up::LEAST_PILOTED_WINDOW;
 
 pub(crate) const MOST_ROUNDS: u32 = 1000;
 pub(crate) const DEFAULT_MAX_TIME: Duration = Duration::from_secs(600);
@@ -106,11 +107,19 @@ const ENOUGH_ROUNDS: u32 = 6;
 /// What a trial takes beside its load, about: launch, verification, drain, stop and its part in the reading of the reference server.
 const BESIDE_LOAD: Duration = Duration::from_secs(2);
 
-/// The longest window of which a time that was asked for has room for enough rounds of so many cases.
-pub(crate) fn window_within(max_time: Duration, warm_up: Duration, cases: usize) -> Duration {
+/// The longest window of which a time that was asked for has room for enough rounds of so many cases. An open part measures all of them
+/// at one rate and all but the slowest at their own, in half of the time.
+pub(crate) fn window_within(max_time: Duration, warm_up: Duration, cases: usize, open_part: bool) -> Duration {
+    let time = if open_part { max_time / 2 } else { max_time };
+    let loads = if open_part { 2 * cases - 1 } else { cases } as u32;
     // Many cases cannot have as many rounds; one more than a verdict takes may be lost to a slow start.
     let rounds = if cases <= 2 { ENOUGH_ROUNDS } else { LEAST_ROUNDS + 1 };
-    let fits = |window: &Duration| (*window + warm_up + BESIDE_LOAD) * cases as u32 * rounds <= max_time;
+    let fits = |window: &Duration| {
+        let round = (*window + warm_up + BESIDE_LOAD) * loads;
+        let pilots = *window >= LEAST_PILOTED_WINDOW && has_room_for_pilots(Some(time), cases);
+        let pilots = if pilots { Rounds::LEAST_PILOT * cases as u32 } else { Duration::ZERO };
+        round * rounds <= time && round * LEAST_ROUNDS + pilots <= time
+    };
     WINDOWS.into_iter().find(fits).unwrap_or(WINDOWS[WINDOWS.len() - 1])
 }
 
@@ -194,21 +203,29 @@ mod tests {
 
     #[test]
     fn a_time_is_cut_into_windows_of_which_six_rounds_fit() {
-        for (seconds, cases, window) in [
-            (600, 2, 8),
-            (132, 2, 8),
-            (131, 2, 4),
-            (84, 2, 4),
-            (60, 2, 2),
-            (48, 2, 1),
-            (10, 2, 1),
-            (300, 13, 2),
-            (120, 5, 2),
-            (140, 5, 4),
-            (60, 5, 1),
+        for (seconds, cases, open_part, window) in [
+            (600, 2, false, 8),
+            (132, 2, false, 8),
+            (131, 2, false, 4),
+            (84, 2, false, 4),
+            (60, 2, false, 2),
+            (48, 2, false, 1),
+            (10, 2, false, 1),
+            (300, 13, false, 2),
+            (120, 5, false, 2),
+            (140, 5, false, 4),
+            (60, 5, false, 1),
+            (600, 2, true, 8),
+            (600, 7, true, 2),
+            (600, 9, true, 1),
+            (1500, 9, true, 8),
         ] {
-            let found = window_within(Duration::from_secs(seconds), Duration::from_secs(1), cases);
-            assert_eq!(found, Duration::from_secs(window), "{seconds} s, {cases} cases");
+            let found = window_within(Duration::from_secs(seconds), Duration::from_secs(1), cases, open_part);
+            assert_eq!(
+                found,
+                Duration::from_secs(window),
+                "{seconds} s, {cases} cases, with an open part: {open_part}"
+            );
         }
     }
 

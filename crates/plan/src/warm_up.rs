@@ -10,7 +10,7 @@ use crate::quantity::read_time;
 const DEFAULT_WARM_UP: Duration = Duration::from_secs(1);
 
 /// A pilot takes [`Rounds::LEAST_PILOT`] at least. Windows shorter than this are for a quick look, which it would hold up.
-const LEAST_WINDOW: Duration = Duration::from_secs(5);
+pub(crate) const LEAST_PILOTED_WINDOW: Duration = Duration::from_secs(5);
 
 /// A study with fewer rounds has no verdicts.
 const LEAST_ROUNDS: u32 = 3;
@@ -72,7 +72,7 @@ pub(crate) fn settle(
         WarmUpChoice::Unsaid if is_scenario => (Duration::ZERO, false),
         WarmUpChoice::Unsaid => {
             let judged = !matches!(rounds, Rounds::Fixed(rounds) if rounds < LEAST_ROUNDS);
-            (DEFAULT_WARM_UP, judged && rests && duration >= LEAST_WINDOW)
+            (DEFAULT_WARM_UP, judged && rests && duration >= LEAST_PILOTED_WINDOW)
         }
     }
 }

@@ -17,22 +17,38 @@ use stampede_store::StoredStudy;
 
 use self::args::GateArgs;
 use crate::destination::{Outputs, put};
-use crate::flags::{BenchArgs, StoreArgs};
+use crate::flags::{BenchArgs, ResumeArgs, StoreArgs};
 use crate::notices::ONLOOKER;
 use crate::{Outcome, doctor, screen, show};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
-    let GateArgs { base, head, threshold, metric, strict, junit, markdown, html, csv, github, measuring, store, bench } =
-        args;
+    let GateArgs {
+        base,
+        head,
+        threshold,
+        metric,
+        strict,
+        junit,
+        markdown,
+        html,
+        csv,
+        github,
+        measuring,
+        resume,
+        store,
+        bench,
+    } = args;
     let output = Output::new([junit, markdown, html, csv], github)?;
     let threshold = read_threshold(threshold.as_deref()).map_err(Failure::usage);
     let (threshold, metric) = Failure::both(threshold, read_metric(metric.metric))?;
     let judged = match (TypedSide::read(&base), TypedSide::read(&head)) {
         (TypedSide::Study(before), TypedSide::Study(after)) => {
-            stored([&before, &after], metric.as_deref(), threshold, (&measuring, bench), &store)?
+            stored([&before, &after], metric.as_deref(), threshold, (&measuring, &resume, bench), &store)?
         }
-        (before, after) => measured([&before, &after], metric, threshold, &measuring, &store, bench.on(host))?,
+        (before, after) => {
+            measured([&before, &after], (metric, threshold), (&measuring, resume), &store, bench.on(host))?
+        }
     };
     let (question, changes, studies) = match judged {
         Judged::Done { question, changes, studies } => (question, changes, studies),
@@ -40,7 +56,8 @@ pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
     };
     let losses = gate_losses(&studies, &changes);
     let question = question.as_deref();
-    let view = GateView { base: &base, head: &head, question, changes: &changes, losses: &losses, strict };
+    let [base, head] = [&base, &head].map(|typed| TypedSide::short(typed));
+    let view = GateView { base, head, question, changes: &changes, losses: &losses, strict };
     output.write(&view, &studies)?;
     Ok(gate_exit(view.outcome(), view.passes(), &losses))
 }
@@ -56,10 +73,11 @@ fn stored(
     names: [&str; 2],
     key: Option<&str>,
     threshold: f64,
-    (measuring, bench): (&GateFlags, BenchArgs),
+    (measuring, resume, bench): (&GateFlags, &ResumeArgs, BenchArgs),
     store: &StoreArgs,
 ) -> Result<Judged, Failure> {
-    if let Some(flag) = measuring.first_given().or(bench.wait.no_wait.then_some("--no-wait")) {
+    let of_run = resume.resume.is_some().then_some("--resume").or(bench.wait.no_wait.then_some("--no-wait"));
+    if let Some(flag) = measuring.first_given().or(of_run) {
         let problem = "says how to measure, and stored studies are measured already";
         return Err(Failure::usage(format!("{flag} {problem}\n  leave it out")));
     }
@@ -71,9 +89,8 @@ fn stored(
 /// Two sides that are measured now.
 fn measured(
     sides: [&TypedSide; 2],
-    metric: Option<String>,
-    threshold: f64,
-    measuring: &GateFlags,
+    (metric, threshold): (Option<String>, f64),
+    (measuring, resume): (&GateFlags, ResumeArgs),
     store: &StoreArgs,
     bench: Bench<'_>,
 ) -> Result<Judged, Failure> {
@@ -86,9 +103,11 @@ fn measured(
     let decides = decided_by(metric.as_deref());
     let read = |side: &SideFiles| measuring.read(side.side(), decides, size, &BuiltIn).map_err(Failure::usage);
     let (before, after) = Failure::both(read(&base), read(&head))?;
-    match gate(bench, &path, [before, after], metric, threshold)? {
+    match gate(bench, &path, [before, after], metric, threshold, resume.resume)? {
         Gated::Interrupted(kept) => {
-            screen::warning(&format!("interrupted; {kept} finished trials are kept"));
+            screen::warning(&format!(
+                "interrupted; {kept} finished trials are kept, and the same command with --resume continues"
+            ));
             Ok(Judged::Interrupted)
         }
         Gated::Done(done) => {

@@ -13,7 +13,7 @@ use crate::{Outcome, screen};
 use stampede_catalogue::{self as catalogue, BuiltIn};
 
 pub(crate) fn run(args: Box<ReproduceArgs>, host: &dyn Host) -> Outcome {
-    let ReproduceArgs { name, flags, studies, backend, output, store, bench } = *args;
+    let ReproduceArgs { name, flags, studies, resume, backend, output, store, bench } = *args;
     let Some(name) = name else { return list() };
     let (name, known) = catalogue::experiments(name).map_err(Failure::usage)?;
     let plan = ReproducePlan::read(&name, &flags, &known, host.size(), &BuiltIn);
@@ -24,7 +24,8 @@ pub(crate) fn run(args: Box<ReproduceArgs>, host: &dyn Host) -> Outcome {
         let experiment = Experiment::of_stored(bench, &plan, store.clone(), &names)?;
         return conclude(&experiment, Ok(Ended::Complete), &report, &store);
     }
-    let mut experiment = Experiment::new(bench, &plan, store.clone());
+    let experiment = Experiment::new(bench, &plan, store.clone());
+    let mut experiment = if resume.resume.is_some() { experiment.resumed() } else { experiment };
     let ended = experiment.carry_out(backend.backend.chosen())?;
     conclude(&experiment, ended, &report, &store)
 }
@@ -48,7 +49,7 @@ fn conclude(experiment: &Experiment<'_>, ended: Result<Ended, Failure>, report: 
     })?;
     match ended? {
         Ended::Interrupted => {
-            screen::warning("interrupted; what was measured is kept");
+            screen::warning("interrupted; what was measured is kept, and the same command with --resume continues");
             Ok(Exit::Interrupted)
         }
         Ended::Complete => Ok(exit),

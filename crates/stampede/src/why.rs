@@ -17,7 +17,7 @@ pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
     let store = Store::open_existing(&place.store.file()?).map_err(Failure::missing)?;
     let resume = place.resume.resume.clone();
     let question = match &resume {
-        Some(name) => WhyQuestion::interrupted(&store, name.as_deref())?,
+        Some(name) => WhyQuestion::interrupted(&store, name.as_deref(), case.as_deref())?,
         None => WhyQuestion::of_study(&store, &study.study, case.as_deref())?,
     };
     let WhyQuestion { study, case, changed } = &question;

@@ -48,7 +48,7 @@ pub(super) fn tables<'a>(
 }
 
 /// Whether a study is of a table, as it is asked for now: its cases are rows, under their load and for as long.
-fn is_of(planned: &PlannedTable, StoredStudy { study, .. }: &StoredStudy) -> bool {
+pub(super) fn is_of(planned: &PlannedTable, StoredStudy { study, .. }: &StoredStudy) -> bool {
     !study.cases.is_empty()
         && study.cases.iter().all(|case| {
             let plan = planned.rows.iter().find(|row| row.case == case.id).map(|row| row.plan.as_ref());

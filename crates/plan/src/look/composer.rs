@@ -10,6 +10,11 @@ use serde_json::Value;
 /// The kinds of `require` that are no packages. <https://getcomposer.org/doc/articles/composer-platform-dependencies.md>
 const EXTENSION: &str = "ext-";
 
+/// Packages by which a RoadRunner worker speaks with its server. What they require is loaded for that runtime alone: others serve the
+/// same application without.
+const OF_ROADRUNNER: [&str; 4] =
+    ["spiral/goridge", "spiral/roadrunner", "spiral/roadrunner-worker", "spiral/roadrunner-http"];
+
 /// What is known of an application by its `composer.json`, `composer.lock` and `vendor`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Composer {
@@ -74,7 +79,9 @@ impl Composer {
             .flat_map(|package| [extensions(&package["provide"]), extensions(&package["replace"])])
             .flatten()
             .collect();
-        composer.extensions = all().flat_map(|package| extensions(&package["require"])).collect();
+        let is_of_server = |package: &&Value| OF_ROADRUNNER.iter().any(|name| package["name"] == **name);
+        let all = all().filter(|package| !is_of_server(package));
+        composer.extensions = all.flat_map(|package| extensions(&package["require"])).collect();
         // The application's own word counts in any case.
         composer.extensions.retain(|name| !stood_in.contains(name));
         composer.extensions.extend(extensions(&own["require"]));

@@ -372,7 +372,8 @@ fn composers_files_say_versions_and_extensions() {
     let lock = r#"{"packages": [
         {"name": "symfony/framework-bundle", "version": "v7.1.2", "require": {"php": ">=8.2", "ext-xml": "*"}},
         {"name": "symfony/polyfill-intl-icu", "version": "v1.30.0", "provide": {"ext-intl": "*"}},
-        {"name": "other/thing", "version": "1.0.0", "require": {"ext-intl": "*", "ext-Ctype": "*", "a/b": "*"}}
+        {"name": "other/thing", "version": "1.0.0", "require": {"ext-intl": "*", "ext-Ctype": "*", "a/b": "*"}},
+        {"name": "spiral/goridge", "version": "4.2.0", "require": {"ext-json": "*", "ext-sockets": "*"}}
     ]}"#;
     let own = r#"{"require": {"php": ">=8.2", "ext-pdo_pgsql": "*", "symfony/framework-bundle": "7.1.*"}}"#;
     let app = folder(&[

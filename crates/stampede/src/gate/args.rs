@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Arg;
 use stampede_plan::GateFlags;
 
-use crate::flags::{BenchArgs, MetricArgs, StoreArgs};
+use crate::flags::{BenchArgs, MetricArgs, ResumeArgs, StoreArgs};
 
 /// What is held against what.
 #[derive(Debug, clap::Args)]
@@ -49,6 +49,8 @@ pub(crate) struct GateArgs {
     #[command(flatten)]
     pub(crate) measuring: GateFlags,
     #[command(flatten)]
+    pub(crate) resume: ResumeArgs,
+    #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) bench: BenchArgs,
@@ -75,6 +77,9 @@ fn in_gate(arg: Arg) -> Arg {
             .help("Rounds, in each of which both sides are measured once: auto, or a number [default: auto]")
             .help_heading(MEASURING),
         "seed" => arg.help("Seed of the order in which the sides are measured").help_heading(MEASURING),
+        "resume" => {
+            arg.help("Resume an interrupted gate; repeat the same command line [default: the newest]").help_heading(MEASURING)
+        }
         "index" | "set" | "load" | "duration" | "order" | "max_time" | "no_wait" => arg.help_heading(MEASURING),
         _ => arg,
     }

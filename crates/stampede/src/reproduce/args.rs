@@ -3,7 +3,7 @@
 use clap::Arg;
 use stampede_plan::ReproduceFlags;
 
-use crate::flags::{BackendArgs, BenchArgs, OutputArgs, StoreArgs};
+use crate::flags::{BackendArgs, BenchArgs, OutputArgs, ResumeArgs, StoreArgs};
 
 /// Which published experiment, how much of it.
 #[derive(Debug, clap::Args)]
@@ -14,6 +14,7 @@ use crate::flags::{BackendArgs, BenchArgs, OutputArgs, StoreArgs};
         stampede reproduce gcp-markdown --scale 0.1 --client-rtt 40ms\n  \
         stampede reproduce webman --tables keep-alive,data-layer --markdown webman.md\n  \
         stampede reproduce apache-to-nginx --full\n  \
+        stampede reproduce apache-to-nginx --full --resume  # where it was interrupted\n  \
         stampede reproduce symfony-blog --studies latest --html symfony-blog.html")]
 pub(crate) struct ReproduceArgs {
     /// The experiment, or the file of one of your own that ends in .yaml
@@ -25,10 +26,12 @@ pub(crate) struct ReproduceArgs {
     #[arg(
         long,
         value_name = "STUDY,STUDY",
-        conflicts_with_all = ["rounds", "seed", "backend", "no_wait"],
+        conflicts_with_all = ["rounds", "seed", "backend", "no_wait", "resume"],
         help_heading = "How much"
     )]
     pub(crate) studies: Option<String>,
+    #[command(flatten)]
+    pub(crate) resume: ResumeArgs,
     #[command(flatten)]
     pub(crate) backend: BackendArgs,
     #[command(flatten)]
@@ -45,6 +48,7 @@ fn in_reproduce(arg: Arg) -> Arg {
             .value_name("N")
             .help("Rounds: in each, every row is measured once [default: the experiment's own, 5 mostly]"),
         "seed" => arg.help("Seed of the order of rows; the same seed gives the same order"),
+        "resume" => arg.num_args(0).help("Resume an interrupted run; repeat the same command line"),
         "client_rtt" => arg
             .help("Round-trip time between client and front of each row that says nothing of it, as published clients had: 40ms")
             .help_heading("Study"),

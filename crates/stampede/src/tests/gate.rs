@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use stampede_core::{Finding, Severity};
-use stampede_testkit::FakeLifetime;
+use stampede_testkit::{FakeLaunch, FakeLifetime};
 
 use super::made_up::{BODY, MadeUp, always, is_of, scenario};
 
@@ -14,12 +15,14 @@ fn gate<'a>(base: &'a str, head: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&words[..], &["--duration", "5s", "--warm-up", "1s", "--seed", "3"], more].concat()
 }
 
+fn by_folder(launch: &FakeLaunch<'_>) -> FakeLifetime {
+    let rate = if is_of(launch, "slow") { 500.0 } else { 1000.0 };
+    FakeLifetime::serving(BODY, rate + (launch.number * 29 % 7) as f64)
+}
+
 /// A machine on which the application in the folder `slow` answers half as often as others, and the folders of both.
 fn machine() -> (MadeUp, String, String) {
-    let machine = MadeUp::new(|launch| {
-        let rate = if is_of(launch, "slow") { 500.0 } else { 1000.0 };
-        FakeLifetime::serving(BODY, rate + (launch.number * 29 % 7) as f64)
-    });
+    let machine = MadeUp::new(by_folder);
     let [quick, slow] = ["quick", "slow"].map(|name| machine.application(name));
     (machine, quick, slow)
 }
@@ -51,6 +54,27 @@ fn a_change_that_costs_nothing_passes_and_so_does_one_that_is_faster() {
     let launches = machine.launches();
     let said = machine.run(&["gate", "study:latest", "study:latest", "--threshold", "50%"]);
     assert_eq!((said.code, machine.launches()), (0, launches), "{said:?}");
+}
+
+#[test]
+fn a_gate_that_was_interrupted_goes_on_where_it_was_left() {
+    let (machine, quick, slow) = machine();
+    let machine = machine.interrupted(&[(Duration::from_secs(16), false)]);
+    let rounds = ["--rounds", "4"];
+    let said = machine.run(&gate(&quick, &slow, &rounds));
+    assert_eq!(said.code, 130, "{said:?}");
+    assert!(said.words().contains("the same command with --resume continues"), "{}", said.stderr);
+    let before = machine.launches();
+    let (whole, _, _) = self::machine();
+    assert_eq!(whole.run(&gate(&quick, &slow, &rounds)).code, 1);
+    assert!(before > 0 && before < whole.launches(), "{before}");
+    let machine = machine.then(by_folder);
+    let said = machine.run(&gate(&quick, &slow, &["--rounds", "4", "--resume"]));
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(machine.launches() < before + whole.launches(), "{before} and {}", machine.launches());
+    let stored = machine.run(&["gate", "study:latest", "study:latest", "--resume"]);
+    assert_eq!(stored.code, 2, "{stored:?}");
+    assert!(stored.words().contains("--resume says how to measure"), "{}", stored.stderr);
 }
 
 #[test]
@@ -103,7 +127,7 @@ fn a_metric_that_a_trial_lacks_and_an_answer_that_changed_are_errors() {
 #[test]
 fn a_gate_keeps_to_its_time_and_says_where_that_is_too_short() {
     let machine = MadeUp::new(|launch| FakeLifetime {
-        launch: std::time::Duration::from_secs(if is_of(launch, "slow") { 12 } else { 1 }),
+        launch: Duration::from_secs(if is_of(launch, "slow") { 12 } else { 1 }),
         ..FakeLifetime::serving(BODY, 1000.0 + (launch.number * 29 % 311) as f64)
     });
     let [one, slow] = ["one", "slow"].map(|name| machine.application(name));

@@ -27,8 +27,12 @@ tables:
 ";
 
 fn reproduce(machine: &MadeUp, more: &[&str]) -> Said {
+    reproduce_of(machine, EXPERIMENT, more)
+}
+
+fn reproduce_of(machine: &MadeUp, experiment: &str, more: &[&str]) -> Said {
     let file = machine.path("own.yaml");
-    fs::write(&file, EXPERIMENT).unwrap();
+    fs::write(&file, experiment).unwrap();
     let workloads = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/workloads");
     machine.run(&[&["reproduce", file.to_str().unwrap(), "--workloads", workloads, "--json", "-"], more].concat())
 }
@@ -65,6 +69,53 @@ fn what_was_measured_before_a_signal_is_reported() {
     assert!(said.words().contains("interrupted; what was measured is kept"), "{}", said.stderr);
     assert!((1..6).contains(&machine.launches()), "{}", machine.launches());
     assert!(said.json()["tables"].is_array());
+}
+
+/// The same with a second table.
+const TWO_TABLES: &str = "  - id: again
+    title: Again
+    workload: fatal
+    duration: 3s
+    warm_up: 1s
+    case: {load: 'closed:4', cpus: 0.5, memory: 256Mi, app: plain}
+    columns: [{metric: throughput_rps, unit: req/s}]
+    baseline: apache
+    rows:
+      - {id: apache, title: Apache, case: {runtime: apache-mod-php}, published: [700]}
+      - {id: nginx, title: nginx and FPM, case: {runtime: nginx-fpm}, published: [1000]}
+";
+
+#[test]
+fn a_run_that_was_interrupted_goes_on_where_it_was_left() {
+    let two = format!("{EXPERIMENT}{TWO_TABLES}");
+    let run = |machine: &MadeUp, more: &[&str]| reproduce_of(machine, &two, more);
+    let none = run(&MadeUp::new(by_runtime), &["--resume"]);
+    assert_eq!(none.code, 2, "{none:?}");
+    assert!(none.words().contains("finds no run of own that was interrupted"), "{}", none.stderr);
+
+    // In the first table, and in the second.
+    for (seconds, least, most) in [(8, 1, 5), (35, 7, 11)] {
+        let machine = MadeUp::new(by_runtime).interrupted(&[(Duration::from_secs(seconds), false)]);
+        let said = run(&machine, &[]);
+        assert_eq!(said.code, 130, "{said:?}");
+        assert!(said.words().contains("with --resume continues"), "{}", said.stderr);
+        let before = machine.launches();
+        assert!((least..=most).contains(&before), "{seconds} s: {before}");
+        let machine = machine.then(by_runtime);
+        let other = run(&machine, &["--resume", "--seed", "5"]);
+        assert_eq!((other.code, machine.launches()), (2, before), "{other:?}");
+        let said = run(&machine, &["--resume"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let json = said.json();
+        for table in json["tables"].as_array().unwrap() {
+            let rows = table["rows"].as_array().unwrap();
+            assert!(rows.iter().all(|row| row["figures"][0]["ours"]["n"] == 3), "{seconds} s: {json}");
+        }
+        // The trial that was cut short is measured once more.
+        assert!((12..=13).contains(&machine.launches()), "{seconds} s: {}", machine.launches());
+        let over = run(&machine, &["--resume"]);
+        assert_eq!(over.code, 2, "{over:?}");
+    }
 }
 
 #[test]

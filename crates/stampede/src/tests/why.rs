@@ -1,6 +1,7 @@
 //! `why`: what holds a case back?
 
 use std::fs;
+use std::time::Duration;
 
 use stampede_testkit::FakeLifetime;
 
@@ -27,6 +28,26 @@ fn what_raises_the_rate_is_what_holds_it_back() {
     let again = machine.run(&["why", "--study", "latest", "--from", &app]);
     assert_eq!(again.code, 2, "{again:?}");
     assert!(again.words().contains("says why already"), "{}", again.stderr);
+}
+
+#[test]
+fn what_was_interrupted_is_resumed_by_the_same_command() {
+    let machine = MadeUp::new(|_| FakeLifetime::serving(BODY, 1000.0));
+    let app = workload("fatal");
+    let compare = ["compare", &app, "--runtimes", "nginx-fpm", "--rounds", "1", "--duration", "5s", "--no-yard-stick"];
+    assert_eq!(machine.run(&compare).code, 0);
+    let machine = machine.interrupted(&[(Duration::from_secs(20), false)]);
+    let why = ["why", "nginx-fpm", "--from", &app, "--duration", "2s", "--rounds", "3"];
+    let said = machine.run(&why);
+    assert_eq!(said.code, 130, "{said:?}");
+    let before = machine.launches();
+    let machine = machine.then(|_| FakeLifetime::serving(BODY, 1000.0));
+    let other = machine.run(&["why", "php-cli-server", "--from", &app, "--resume"]);
+    assert_eq!((other.code, machine.launches()), (2, before), "{other:?}");
+    assert!(other.words().contains("is about nginx-fpm"), "{}", other.stderr);
+    let said = machine.run(&[&why[..], &["--resume"]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(machine.launches() > before);
 }
 
 #[test]

@@ -40,10 +40,9 @@ fn in_why(arg: Arg) -> Arg {
             .help_heading(MEASURING),
         "precision" => arg.help("Smallest difference worth reporting [default: the study's]").help_heading(MEASURING),
         "seed" => arg.help("Seed of the order in which changes are measured").help_heading(MEASURING),
-        "resume" => arg
-            .help("Resume an interrupted run [default: the newest]")
-            .conflicts_with_all(["case", "study"])
-            .help_heading(MEASURING),
+        "resume" => {
+            arg.help("Resume an interrupted run [default: the newest]").conflicts_with("study").help_heading(MEASURING)
+        }
         "inside" => arg.help("Profile PHP in half of each window [default: on]").help_heading(MEASURING),
         "ready_timeout" | "max_time" | "no_wait" | "no_inside" => arg.help_heading(MEASURING),
         _ => arg,
