@@ -140,8 +140,11 @@ impl Place {
             Err(_) if output.status.code() == Some(2) => return Ok(0),
             Err(_) => return Err(Failure::Unusable(format!("the store of a killed command cannot be read: {told}"))),
         };
-        let cases = study["cases"].as_array().map_or(&[][..], Vec::as_slice);
-        Ok(cases.iter().map(|case| case["trials"].as_array().map_or(0, Vec::len)).sum())
+        // With what was measured of it under an open load.
+        let part = &study["open_part"];
+        let parts = [&study, &part["shared"], &part["own"]];
+        let cases = parts.into_iter().flat_map(|part| part["cases"].as_array().into_iter().flatten());
+        Ok(cases.map(|case| case["trials"].as_array().map_or(0, Vec::len)).sum())
     }
 
     /// Waits until nothing is left of the runs of these processes: in how many seconds from then on, and if something stays, what.
@@ -175,10 +178,10 @@ impl Place {
                 left.push(format!("process {pid}"));
             }
         }
-        // Empty databases are kept there for the next run.
-        let kept = self.state.path().join("t");
+        // Empty databases are kept there for the next run, and the folder of all runs.
+        let [kept, runs] = ["t", "r"].map(|name| self.state.path().join(name));
         walk(self.state.path(), &mut |path| {
-            if path != self.state.path() && !path.starts_with(&kept) {
+            if path != self.state.path() && path != runs && !path.starts_with(&kept) {
                 left.push(path.display().to_string());
             }
         });

@@ -196,11 +196,13 @@ fn the_published_schema_is_that_of_these_types() {
     assert!(published == schema(), "run: stampede show schema > docs/stampede.schema.json");
 }
 
-/// The plans of the documentation.
+/// The plans of the documentation, in its text and beside it.
 fn documented() -> Vec<String> {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plan.md")).unwrap();
-    let blocks: Vec<_> = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    blocks.into_iter().map(str::to_owned).collect()
+    let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let files = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/matrix")).unwrap();
+    let files: Vec<String> = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+    blocks.map(str::to_owned).chain(files).collect()
 }
 
 #[test]
