@@ -20,7 +20,8 @@ const NEEDS: [(&str, &[&str]); 11] = [
 /// What an extension must come after where both are loaded, since it may have been built with it.
 /// Swoole: <https://wiki.swoole.com/en/#/environment?id=compilation-options>; event:
 /// <https://bitbucket.org/osmanov/pecl-event/issues/33>; redis: <https://github.com/phpredis/phpredis/blob/develop/INSTALL.md>.
-const AFTER: [(&str, &[&str]); 8] = [
+/// Xdebug: <https://www.php.net/manual/en/opcache.installation.php>.
+const AFTER: [(&str, &[&str]); 9] = [
     ("swoole", SWOOLE),
     ("openswoole", SWOOLE),
     ("event", &["sockets"]),
@@ -29,7 +30,14 @@ const AFTER: [(&str, &[&str]); 8] = [
     ("apcu", &["igbinary"]),
     ("exif", &["mbstring"]),
     ("http", &["iconv", "propro"]),
+    ("xdebug", &[OPCACHE]),
 ];
+
+/// The opcode cache.
+const OPCACHE: &str = "opcache";
+
+/// Extensions that `php.ini` names as `zend_extension`. <https://www.php.net/manual/en/ini.core.php#ini.zend-extension>
+const OF_THE_ENGINE: [&str; 2] = [OPCACHE, "xdebug"];
 
 const SWOOLE: &[&str] = &["curl", "sockets", "mysqlnd", "pdo", "pdo_pgsql", "pdo_sqlite", "pdo_odbc"];
 
@@ -115,6 +123,16 @@ pub fn needs(extension: &str) -> &'static [&'static str] {
     NEEDS.iter().find(|(name, _)| *name == extension).map_or(&[], |(_, needs)| needs)
 }
 
+/// Whether `php.ini` names an extension as `zend_extension`, as far as that is known.
+pub fn is_zend(extension: &str) -> bool {
+    OF_THE_ENGINE.contains(&extension)
+}
+
+/// Whether an extension must be loaded after the opcode cache.
+pub fn is_after_opcache(extension: &str) -> bool {
+    after(extension).contains(&OPCACHE)
+}
+
 /// What an extension for developers is, and why a measurement goes without it; none of others.
 pub fn watches(extension: &str) -> Option<&'static str> {
     WATCHERS.iter().find(|(name, _)| *name == extension).map(|(_, what)| *what)
@@ -161,11 +179,15 @@ fn place<'a>(extension: &'a str, all: &[&'a str], is_there: &impl Fn(&str) -> bo
     for need in needs(extension) {
         place(need, all, is_there, ordered);
     }
-    let after = AFTER.iter().find(|(name, _)| *name == extension).map_or(&[][..], |(_, after)| after);
-    for earlier in after.iter().filter_map(|name| all.iter().find(|given| *given == name)) {
+    for earlier in after(extension).iter().filter_map(|name| all.iter().find(|given| *given == name)) {
         place(earlier, all, is_there, ordered);
     }
     ordered.push(extension);
+}
+
+/// What an extension must come after where both are loaded.
+fn after(extension: &str) -> &'static [&'static str] {
+    AFTER.iter().find(|(name, _)| *name == extension).map_or(&[], |(_, after)| after)
 }
 
 #[cfg(test)]
@@ -187,6 +209,15 @@ mod tests {
         ] {
             let found = in_order(given, |name| name == "json");
             assert_eq!(found.join(" "), ordered, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_debugger_is_loaded_by_the_engine_after_the_opcode_cache() {
+        for (extension, zend, after) in
+            [("xdebug", true, true), ("opcache", true, false), ("redis", false, false), ("none", false, false)]
+        {
+            assert_eq!((is_zend(extension), is_after_opcache(extension)), (zend, after), "{extension}");
         }
     }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::php_extension;
+
 /// Where PHP's extensions or settings come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PhpOrigin {
@@ -53,7 +55,7 @@ pub struct PhpModule {
 impl PhpModule {
     /// An extension that is loaded by its name.
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), file: name.to_owned(), is_zend: false }
+        Self { name: name.to_owned(), file: name.to_owned(), is_zend: php_extension::is_zend(name) }
     }
 }
 

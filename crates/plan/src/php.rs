@@ -29,6 +29,11 @@ pub(crate) fn read_php(asked: Option<&[Listed]>, mistakes: &mut Gathered) -> Vec
     chosen
 }
 
+/// Whether a text names a build: its series or its command line program.
+pub(crate) fn is_build(text: &str) -> bool {
+    read(text).is_some()
+}
+
 fn read(build: &str) -> Option<PhpChoice> {
     if build.starts_with('/') {
         return Some(PhpChoice::Program(PathBuf::from(build)));

@@ -3,6 +3,7 @@
 //! What an experiment is stands in a file of its own that is part of the program. A row that this machine, or this version,
 //! cannot serve keeps its place with the mistakes that its flags would have had.
 
+mod builds;
 mod case;
 mod file;
 
@@ -14,6 +15,7 @@ use clap::Args;
 use stampede_core::{CaseId, ClaimTest, Load, Publication, PublishedTable};
 use stampede_scale::{CloudRunParameters, Policy, Scaling, ServiceSettings};
 
+use self::builds::Builds;
 use self::case::{CaseKeys, ScaledRow};
 use self::file::{PublishedFile, RowEntry, TableEntry};
 use crate::catalogue::Catalogue;
@@ -61,6 +63,9 @@ pub struct ReproduceFlags {
     /// holds the packages of RoadRunner, webman or the functions framework
     #[arg(long, value_name = "DIR", help_heading = "Study")]
     pub workloads: Option<PathBuf>,
+    /// Where a build of PHP is that the experiment's rows name: zts=/opt/zts/bin/php (may be repeated)
+    #[arg(long = "build", value_name = "NAME=PHP", help_heading = "Study")]
+    pub builds: Vec<String>,
     #[command(flatten)]
     pub feeders: FeederFlag,
 }
@@ -137,7 +142,8 @@ impl ReproducePlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
-        let ReproduceFlags { scale, rate_scale, full, tables, rounds, seed, client_rtt, workloads, feeders } = flags;
+        let ReproduceFlags { scale, rate_scale, full, tables, rounds, seed, client_rtt, workloads, builds, feeders } =
+            flags;
         let ClientRttFlag { client_rtt } = client_rtt;
         let mut mistakes = Gathered::default();
         let file = named(name, known).and_then(PublishedFile::read);
@@ -158,9 +164,12 @@ impl ReproducePlan {
         if let Some(folder) = workloads.as_ref().filter(|folder| !folder.is_dir()) {
             mistakes.add(format!("--workloads {}", folder.display()), "is no folder", "name one with workloads");
         }
-        let asked = match &file {
-            Ok((_, publication)) => read_tables(tables.as_deref(), publication, &mut mistakes),
-            Err(_) => Vec::new(),
+        let (asked, builds) = match &file {
+            Ok((file, publication)) => (
+                read_tables(tables.as_deref(), publication, &mut mistakes),
+                Builds::read(builds, &file.builds, &mut mistakes),
+            ),
+            Err(_) => Default::default(),
         };
         let (file, mut publication) = mistakes.finish(file)?;
         if (scale, rate_scale) != (1.0, 1.0) {
@@ -169,7 +178,7 @@ impl ReproducePlan {
             }
         }
         let client_rtt = client_rtt.as_deref();
-        let reader = Reader { scale, rate_scale, client_rtt, workloads, feeders, machine, catalogue };
+        let reader = Reader { scale, rate_scale, client_rtt, workloads, builds, feeders, machine, catalogue };
         let tables = file.tables.iter().zip(&publication.tables).filter(|(_, table)| asked.contains(&table.id));
         let tables: Vec<PlannedTable> = tables.map(|(entry, table)| reader.table(entry, table)).collect();
         let shared = mistakes_of_feeders(&tables);
@@ -280,6 +289,7 @@ struct Reader<'a> {
     rate_scale: f64,
     client_rtt: Option<&'a str>,
     workloads: &'a Option<PathBuf>,
+    builds: Builds,
     feeders: &'a FeederFlag,
     machine: MachineSize,
     catalogue: &'a dyn Catalogue,
@@ -306,7 +316,8 @@ impl Reader<'_> {
         keys: CaseKeys,
         case: &CaseId,
     ) -> Result<(ComparePlan, Option<Scaling>), Mistakes> {
-        let (env, ini, scaled) = (keys.env(), keys.ini(), keys.scaled());
+        let keys = keys.at(&self.builds)?;
+        let (env, ini, extensions, scaled) = (keys.env(), keys.ini(), keys.extensions().to_vec(), keys.scaled());
         let mut flags = CompareFlags {
             subject: SubjectFlag { subject: Some(self.workload(&entry.workload.0)), ..SubjectFlag::default() },
             duration: DurationFlag {
@@ -349,6 +360,9 @@ impl Reader<'_> {
         candidate.id = case.clone();
         candidate.app.env.extend(env);
         candidate.app.ini.extend(ini);
+        let is_new = |extension: &String| !candidate.app.extensions.contains(extension);
+        let extensions: Vec<String> = extensions.into_iter().filter(is_new).collect();
+        candidate.app.extensions.extend(extensions);
         self.scale_scenario(&mut plan, given)?;
         Ok((plan, scaling))
     }

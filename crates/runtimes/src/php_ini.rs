@@ -34,11 +34,13 @@ const MEMORY_LIMIT: Bytes = Bytes::from_mib(128);
 pub(crate) fn file(app: &App, build: &PhpBuild, limits: &Limits) -> Result<RunFile, PlanError> {
     let (zend_modules, modules): (Vec<PhpModule>, Vec<PhpModule>) =
         modules(app, build).into_iter().partition(|module| module.is_zend);
+    let (last_modules, zend_modules): (Vec<PhpModule>, Vec<PhpModule>) =
+        zend_modules.into_iter().partition(|module| php_extension::is_after_opcache(&module.name));
     let files = |modules: Vec<PhpModule>| modules.into_iter().map(|module| module.file).collect::<Vec<_>>();
     let load_opcache = !build.has_built_in(OPCACHE);
     let settings: Vec<(String, String)> = settings(app, build, limits).into_iter().collect();
-    let (zend_extensions, extensions) = (files(zend_modules), files(modules));
-    let text = TEMPLATE.fill(context! { zend_extensions, extensions, load_opcache, settings })?;
+    let (zend_extensions, extensions, last_extensions) = (files(zend_modules), files(modules), files(last_modules));
+    let text = TEMPLATE.fill(context! { zend_extensions, extensions, load_opcache, last_extensions, settings })?;
     Ok(RunFile { path: PathBuf::from("php/php.ini"), text })
 }
 
@@ -159,12 +161,10 @@ mod tests {
 
     use super::*;
 
-    fn asked_of(version: &str, ini: &[(&str, &str)]) -> BTreeMap<String, String> {
-        let app = App {
-            ini: ini.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-            ..App::new("plain", AppKind::FrontController { index: "index.php".into() })
-        };
-        let build = PhpBuild {
+    const LIMITS: Limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) };
+
+    fn build_of(version: &str) -> PhpBuild {
+        PhpBuild {
             version: version.to_owned(),
             thread_safe: false,
             debug: false,
@@ -174,9 +174,26 @@ mod tests {
             built_in: Vec::new(),
             loadable: Vec::new(),
             setup: None,
+        }
+    }
+
+    fn asked_of(version: &str, ini: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let app = App {
+            ini: ini.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            ..App::new("plain", AppKind::FrontController { index: "index.php".into() })
         };
-        let limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) };
-        asked(&app, &build, &limits).settings
+        asked(&app, &build_of(version), &LIMITS).settings
+    }
+
+    #[test]
+    fn a_debugger_is_loaded_by_the_engine_after_the_opcode_cache() {
+        let app = App {
+            extensions: ["mbstring", "xdebug"].map(str::to_owned).into(),
+            ..App::new("plain", AppKind::FrontController { index: "index.php".into() })
+        };
+        let text = file(&app, &build_of("8.2.29"), &LIMITS).unwrap().text;
+        let loaded: Vec<&str> = text.lines().filter(|line| line.contains("extension = ")).collect();
+        assert_eq!(loaded, ["extension = mbstring", "zend_extension = opcache", "zend_extension = xdebug"]);
     }
 
     #[test]

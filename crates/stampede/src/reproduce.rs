@@ -93,9 +93,19 @@ mod tests {
 
     const LARGE: MachineSize = MachineSize { cpus: 8, memory: Bytes::from_mib(16_384), connections: 100_000 };
 
-    /// Rows that nothing in the repository can serve: binaries that hold an application, and a Laravel that is kept.
+    /// Rows that nothing in the repository can serve: binaries that hold an application.
     fn is_served_elsewhere(row: &CaseId) -> bool {
         row.as_str().starts_with("binary")
+    }
+
+    /// Builds of PHP that rows name, and where nothing has to be for a plan.
+    fn builds_of(name: &str) -> Vec<String> {
+        let builds: &[&str] = match name {
+            "musl" => &["musl"],
+            "thread-safe" => &["zts"],
+            _ => &[],
+        };
+        builds.iter().map(|build| format!("{build}=/opt/{build}/bin/php")).collect()
     }
 
     #[test]
@@ -123,7 +133,8 @@ mod tests {
     fn every_row_of_every_experiment_can_be_planned_and_every_metric_is_known() {
         for known in catalogue::publications() {
             for full in [false, true] {
-                let flags = ReproduceFlags { full, ..ReproduceFlags::default() };
+                let builds = builds_of(&known.name);
+                let flags = ReproduceFlags { full, builds, ..ReproduceFlags::default() };
                 let (name, all) = (&known.name, catalogue::publications());
                 let plan = ReproducePlan::read(name, &flags, &all, LARGE, &Repository);
                 let plan = plan.unwrap();

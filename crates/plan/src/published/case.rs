@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::builds::Builds;
 use crate::compare::CompareFlags;
 use crate::document::Text;
 use crate::flags::{
     AppFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, DumpFlag, LoadFlag, PhpFlag, ReadyFlag, RuntimesFlag,
     TopologyFlags,
 };
+use crate::mistake::Mistakes;
 use crate::scale::InstancesAsked;
 
 /// Flags of `stampede compare`, and what an application is given beside its own.
@@ -27,6 +29,8 @@ pub(super) struct CaseKeys {
     env: BTreeMap<String, Text>,
     /// Settings of PHP.
     ini: BTreeMap<String, Text>,
+    /// Extensions of PHP beside the application's own.
+    extensions: Vec<String>,
     cpus: Option<Text>,
     memory: Option<Text>,
     pub(super) load: Option<Text>,
@@ -96,6 +100,7 @@ impl CaseKeys {
             set_service: both(table.set_service, self.set_service),
             env: both(table.env, self.env),
             ini: both(table.ini, self.ini),
+            extensions: table.extensions.into_iter().chain(self.extensions).collect(),
             cpus: self.cpus.or(table.cpus),
             memory: self.memory.or(table.memory),
             load: self.load.or(table.load),
@@ -126,6 +131,21 @@ impl CaseKeys {
         texts(&self.ini)
     }
 
+    /// Extensions of PHP beside those that the application has.
+    pub(super) fn extensions(&self) -> &[String] {
+        &self.extensions
+    }
+
+    /// The same with its build of PHP at the place that the command line gives.
+    ///
+    /// # Errors
+    ///
+    /// That the command line does not give it.
+    pub(super) fn at(self, builds: &Builds) -> Result<Self, Mistakes> {
+        let php = self.php.map(|Text(build)| builds.place_of(build).map(Text)).transpose()?;
+        Ok(Self { php, ..self })
+    }
+
     /// The same as flags.
     pub(super) fn flags(self) -> CompareFlags {
         let Self {
@@ -136,6 +156,7 @@ impl CaseKeys {
             set_service,
             env: _,
             ini: _,
+            extensions: _,
             cpus,
             memory,
             load,

@@ -1,6 +1,6 @@
 //! The file of a published experiment, `studies/NAME.yaml`, and what is wrong with one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use stampede_core::{
 };
 
 use super::KnownPublication;
+use super::builds;
 use super::case::CaseKeys;
 use crate::document::Text;
 use crate::mistake::{Gathered, Mistakes};
@@ -22,6 +23,9 @@ pub(super) struct PublishedFile {
     /// How all that is measured here differs from what was published.
     #[serde(default)]
     unlike: Vec<String>,
+    /// Builds of PHP that rows name and `--build` places, each with what it must be.
+    #[serde(default)]
+    pub(super) builds: BTreeMap<String, String>,
     /// What a run without `--scale` or `--full` multiplies times with.
     #[serde(default = "whole")]
     pub(super) scale: f64,
@@ -140,7 +144,10 @@ impl Reader {
     }
 
     fn publication(&mut self, name: &str, file: &PublishedFile) -> Publication {
-        let PublishedFile { title, source, unlike, scale, rounds, tables, claims } = file;
+        let PublishedFile { title, source, unlike, builds, scale, rounds, tables, claims } = file;
+        for name in builds.keys().filter(|name| !builds::is_name(name)) {
+            self.wrong(&format!("build {name}"), "is no name of a build", "use small letters, digits and -");
+        }
         if !(*scale > 0.0 && *scale <= 1.0) {
             self.wrong("scale", "is not above 0 and up to 1", "for example scale: 0.1");
         }

@@ -163,6 +163,40 @@ fn a_row_takes_over_what_it_does_not_say() {
 }
 
 #[test]
+fn a_build_that_a_row_names_is_where_the_command_line_says() {
+    let text = GOOD
+        .replace("scale: 0.5", "scale: 0.5\nbuilds: {zts: PHP with --enable-zts}")
+        .replace("case: {set: {pm.max_children: 4}}", "case: {php: zts}")
+        .replace("case: {runtime: go,", "case: {php: 8.4, runtime: nginx-fpm,");
+    let php = |given: &[&str]| -> Vec<Result<Option<String>, String>> {
+        let (file, _) = PublishedFile::read(&known(&text)[0]).unwrap();
+        let given: Vec<String> = given.iter().map(|&build| build.to_owned()).collect();
+        let builds = Builds::read(&given, &file.builds, &mut Gathered::default());
+        let keys = file.tables[0].rows.iter().map(|row| row.case.clone().over(&file.tables[0].case));
+        let php = |keys: CaseKeys| keys.at(&builds).map(|keys| keys.flags().php.php);
+        keys.map(|keys| php(keys).map_err(|mistakes| mistakes.to_string())).collect()
+    };
+    let version = Ok(Some("8.4".to_owned()));
+    assert_eq!(php(&["zts=/opt/zts/bin/php"]), [Ok(None), version, Ok(Some("/opt/zts/bin/php".to_owned()))]);
+    let missing = php(&[]).pop().unwrap().unwrap_err();
+    assert!(missing.starts_with("build zts is not given: PHP with --enable-zts; name its"), "{missing}");
+    // The other rows run all the same.
+    let plan = read(&text, |_| ()).unwrap();
+    assert!(plan.tables[0].rows[0].plan.as_ref().unwrap_err().to_string().contains("workload hello is neither"));
+}
+
+#[test]
+fn a_row_has_the_extensions_of_its_table_and_its_own() {
+    let text = GOOD
+        .replace("case: {load: 'closed:50',", "case: {load: 'closed:50', extensions: [intl],")
+        .replace("case: {runtime: go,", "case: {extensions: [xdebug], runtime: go,");
+    let (file, _) = PublishedFile::read(&known(&text)[0]).unwrap();
+    let table = &file.tables[0];
+    let rows = table.rows.iter().map(|row| row.case.clone().over(&table.case).extensions().join(" "));
+    assert_eq!(rows.collect::<Vec<_>>(), ["intl", "intl xdebug", "intl"]);
+}
+
+#[test]
 fn mistakes_of_the_command_line_are_told_at_once() {
     let mistakes = read(GOOD, |flags| {
         *flags = ReproduceFlags {
@@ -174,6 +208,7 @@ fn mistakes_of_the_command_line_are_told_at_once() {
             client_rtt: ClientRttFlag { client_rtt: Some("1h".to_owned()) },
             tables: Some("closd".to_owned()),
             workloads: Some(PathBuf::from("/nowhere/at/all")),
+            builds: vec!["zts".to_owned()],
             feeders: FeederFlag::default(),
         }
     })
@@ -188,6 +223,7 @@ fn mistakes_of_the_command_line_are_told_at_once() {
         "--client-rtt 1h is not a time up to 10s",
         "--workloads /nowhere/at/all is no folder",
         "--tables closd is no table of some; did you mean closed?",
+        "--build zts is not a name and a version",
     ];
     assert_eq!(mistakes.len(), told.len(), "{mistakes:#?}");
     for (mistake, told) in mistakes.iter().zip(told) {
@@ -209,6 +245,7 @@ fn mistakes_of_a_file_are_told() {
         ("a baseline", "baseline: a", "baseline: z", "has a baseline that is none of its rows"),
         ("a row twice", "id: b", "id: a", "a is the name of two rows"),
         ("a figure", "217.93", "fast", "a has a figure that is no number"),
+        ("a build", "rounds: 5", "rounds: 5\nbuilds: {Zts: PHP}", "build Zts is no name of a build"),
         ("a range", "80000..160000", "8..4", "b has a figure that is no number"),
         ("figures", "[217.93, 0.0674]", "[1, 2, 3]", "a has more figures"),
         ("a model", "{runtime: go", "{load: 'open:5', runtime: go", "mixes open and closed loads"),
@@ -246,6 +283,7 @@ fn times_and_rates_are_scaled_and_a_window_keeps_a_second() {
         rate_scale,
         client_rtt: None,
         workloads: &folder,
+        builds: Builds::default(),
         feeders: &feeders,
         machine: MACHINE,
         catalogue: &Empty,
