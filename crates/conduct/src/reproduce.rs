@@ -141,9 +141,16 @@ impl<'a> Experiment<'a> {
             let problems: Vec<String> = rows().filter_map(problem).map(|(row, why)| format!("{row}: {why}")).collect();
             return Err(Failure::missing(format!("no row can run here:\n  {}", problems.join("\n  "))));
         };
-        let site =
-            Site::take(self.bench, Purpose { command: "reproduce", decides: true }, first, &[], backend, pinning, stop)
-                .await?;
+        let site = Site::take(
+            self.bench,
+            Purpose { command: "reproduce", measures: true },
+            first,
+            &[],
+            backend,
+            pinning,
+            stop,
+        )
+        .await?;
         self.prepare(&site).await?;
         self.introduce();
         let count = self.tables.len();

@@ -44,16 +44,19 @@ pub(crate) struct Cases {
     pub left_out: Vec<LeftOut>,
 }
 
-/// The finding that no limits can be held, after which no trial counts.
+/// The finding that no limits can be held, after which no trial would count.
 const NO_LIMITS: &str = "limits-not-enforced";
+
+/// What is said where something was to be measured all the same.
+const UNCOUNTED: &str = "Figures without limits do not count, so nothing was measured.";
 
 /// What a machine is taken for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purpose<'a> {
     /// The command, which others who wait for the lock are told.
     pub(crate) command: &'a str,
-    /// Whether it decides by trials that count: none does where no limits can be held. Others show what they have.
-    pub(crate) decides: bool,
+    /// Whether it measures: no figure counts where no limits can be held.
+    pub(crate) measures: bool,
 }
 
 /// A platform that nobody else measures on.
@@ -72,7 +75,7 @@ impl<'a> Ground<'a> {
     /// # Errors
     ///
     /// When somebody else measures and is not to be waited for, the platform cannot be had, or it can hold no limits and something is to
-    /// be decided.
+    /// be measured.
     pub(crate) async fn take(
         bench: Bench<'a>,
         purpose: Purpose<'_>,
@@ -84,8 +87,10 @@ impl<'a> Ground<'a> {
         let lock = host.lock(&told_to_others(purpose.command, plan), no_wait).await?;
         let platform = host.platform(plan, beside, pinning.server.clone(), quiet).await?;
         for finding in platform.preflight(&plan.limits).await {
-            if finding.id == NO_LIMITS && purpose.decides {
-                return Err(Failure::missing(format!("{}; {}", finding.text, finding.advice)));
+            if finding.id == NO_LIMITS && purpose.measures {
+                let line = host.as_root().map(|line| format!(" As root:\n  {line}")).unwrap_or_default();
+                let told = format!("{}; {}\n  {UNCOUNTED}{line}", finding.text, finding.advice);
+                return Err(Failure::missing(told));
             }
             if finding.severity > Severity::Info {
                 bench.warning(&format!("{}; {}", finding.text, finding.advice));

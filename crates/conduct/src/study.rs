@@ -96,7 +96,7 @@ pub(crate) fn recorded(
     let StudyRequest { plan, kind, resume, backend, .. } = request;
     let cores = plan.limits.cpus.whole_cores();
     attend_recorded(bench, cores, store, resume, *kind, async |pinning, record, stop| {
-        let purpose = Purpose { command: &kind.to_string(), decides: *kind != StudyKind::Compare };
+        let purpose = Purpose { command: &kind.to_string(), measures: true };
         let site = Site::take(bench, purpose, plan, &[], *backend, pinning, stop).await?;
         if let Some(name) = resume {
             let earlier = resumption::find(record.store(), name.as_deref(), *kind)?;
@@ -359,7 +359,14 @@ fn introduce(bench: Bench<'_>, study: &Study, pilots: bool, window_by_pilots: bo
     let most = if window_by_pilots { "at most " } else { "" };
     let cases = study.cases.len();
     let rounds = match study.rounds {
-        Rounds::Fixed(rounds) => format!("{cases} cases x {rounds} rounds of {most}{:?}", study.duration),
+        Rounds::Fixed(rounds) => {
+            let measured = study.duration * rounds * cases as u32;
+            format!(
+                "{cases} cases x {rounds} rounds of {most}{:?}: {most}{} of measuring, besides warm-ups and starts of servers",
+                study.duration,
+                humantime::format_duration(measured)
+            )
+        }
         Rounds::Auto { max_time } => format!(
             "{cases} cases, {most}{:?} each a round, until the result is clear or for {} at most",
             study.duration,
@@ -375,7 +382,7 @@ fn introduce(bench: Bench<'_>, study: &Study, pilots: bool, window_by_pilots: bo
         let each = study.rounds.time_of_pilot(cases).map_or(MOST_PILOT, |most| most.min(MOST_PILOT));
         let most = (each * cases as u32).as_secs();
         bench.note(&format!(
-            "first a pilot of each case, for its warm-up (at most {most} s in all; --warm-up 1s skips it)"
+            "first a pilot of each case: a short trial that finds its warm-up (at most {most} s in all; --warm-up 1s skips it)"
         ));
     }
 }

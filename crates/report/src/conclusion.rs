@@ -90,7 +90,7 @@ fn method(view: &StudyView<'_>) -> String {
     let pairs = analysis.verdicts.len();
     let family = match pairs {
         1 => String::new(),
-        _ => format!("; directions at {} over all {pairs} pairs (Holm)", percent(ERROR)),
+        _ => format!("; faster and slower are tested at {} over all {pairs} pairs (Holm)", percent(ERROR)),
     };
     let first = analysis.recommendation.as_ref().and_then(first_interval).unwrap_or_default();
     let floor = trust::floor(view).map(|floor| format!("; {floor}")).unwrap_or_default();

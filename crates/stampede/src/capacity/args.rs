@@ -13,8 +13,9 @@ use crate::flags::{BackendArgs, StudyArgs};
         --slo 'p99<100ms,errors<0.1%'\n  \
         stampede capacity frankenphp ./my-app --slo 'p95<250ms' --duration 60s\n  \
         stampede capacity go hello --slo 'p99<10ms' --duration 5s --json -\n\n\
-        Exit codes: 0 a rate was found; 1 no rate meets the objective; 4 the generator cannot offer as much as the\n\
-        runtime takes; the others as for compare.")]
+        Exit codes: 0 a rate was found; 1 no rate meets the SLO;\n\
+        4 the generator cannot offer as much as the runtime takes;\n\
+        the others as for compare.")]
 pub(crate) struct CapacityArgs {
     #[command(flatten)]
     pub(crate) flags: CapacityFlags,

@@ -17,8 +17,10 @@ use crate::flags::StoreArgs;
         stampede export dockerfile --study latest -o ./deploy  # the recommended case\n  \
         stampede export kubernetes --study 20260301 --case tuned \\\n    \
         --image registry.example/shop:1 -o ./deploy\n  \
-        stampede export config nginx-fpm markdown --cpus 0.5 --memory 256Mi -o ./server\n  \
-        stampede export systemd apache-mod-php ./my-app --set apache-mod-php.MaxRequestWorkers=8 --output ./root")]
+        stampede export config nginx-fpm markdown --cpus 0.5 --memory 256Mi \\\n    \
+        -o ./server\n  \
+        stampede export systemd apache-mod-php ./my-app \\\n    \
+        --set apache-mod-php.MaxRequestWorkers=8 --output ./root")]
 pub(crate) struct ExportArgs {
     /// What the files are for: dockerfile, compose, kubernetes, knative, cloud-run (each with the Dockerfile of its image),
     /// systemd, or config (the servers' own files and a script that starts them)

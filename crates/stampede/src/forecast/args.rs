@@ -15,7 +15,8 @@ use crate::flags::StoreArgs;
         stampede compare markdown --runtimes nginx-fpm --load open:poisson:20\n  \
         stampede forecast --load open:poisson:200 --concurrency 1,10,80 --cpus 0.5,1\n  \
         stampede forecast latest --load open:10..200/10m --times 100 --policy knative\n  \
-        stampede forecast 20260301 --case nginx-fpm --load closed:100 --client-rtt 35ms --cpus 0.167 --memory 256Mi")]
+        stampede forecast 20260301 --case nginx-fpm --load closed:100 \\\n    \
+        --client-rtt 35ms --cpus 0.167 --memory 256Mi")]
 pub(crate) struct ForecastArgs {
     /// A stored study with a case that had one request at a time: its name, the start of one, or `latest`
     #[arg(default_value = "latest")]
@@ -43,7 +44,7 @@ fn in_forecast(arg: Arg) -> Arg {
         "max_instances" => arg.help("The most instances [default: 100]"),
         "request_timeout" => arg.help("How long a request may take in all [default: 5m]"),
         "price" => arg
-            .help("Whose price [default: cloud-run-requests, or cloud-run-instances with --cpu-always]")
+            .help("Price list (--price help) [default: cloud-run-requests, or cloud-run-instances with --cpu-always]")
             .help_heading("Cost"),
         _ => arg,
     }

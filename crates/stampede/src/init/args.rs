@@ -18,7 +18,7 @@ pub(crate) struct LogArgs {
     /// Keep only the N most frequent requests of a log
     #[arg(long, value_name = "N", default_value_t = 20, requires = "access_log")]
     pub(crate) most: usize,
-    /// Play the log in its own times, as an open load with the rate of each minute: x1, x2 for twice as fast
+    /// Replay the log at its recorded rate, minute by minute, as an open load: x1, or x2 for twice as fast
     #[arg(long, value_name = "xN", requires = "access_log")]
     pub(crate) replay: Option<String>,
 }

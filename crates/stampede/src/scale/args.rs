@@ -12,7 +12,8 @@ use crate::flags::{BackendArgs, StudyArgs};
         stampede scale apache-mod-php markdown --cpus 1 --concurrency 80 \\\n    \
         --max-instances 1 --load closed:100\n  \
         stampede scale apache-mod-php markdown --max-instances 1 --load closed:100 \\\n    \
-        --total-cpus 1 --against cpus=0.167,memory=256Mi,concurrency=1,max-instances=6\n  \
+        --total-cpus 1 \\\n    \
+        --against cpus=0.167,memory=256Mi,concurrency=1,max-instances=6\n  \
         stampede scale nginx-fpm markdown --cpus 0.167 --memory 256Mi \\\n    \
         --concurrency 1 --max-instances 6\n  \
         stampede scale php-cli-server hello --policy knative --min-instances 1 \\\n    \

@@ -11,7 +11,8 @@ use stampede_plan::RuntimeFlags;
         stampede show runtime nginx-fpm --cpus 2 --load closed:64 \\\n    \
         --set nginx-fpm.pm=dynamic\n  \
         stampede show runtime caddy-fpm --render\n  \
-        stampede show runtime nginx-fpm --replicas 2 --balancer haproxy --services postgres --render")]
+        stampede show runtime nginx-fpm --replicas 2 --balancer haproxy \\\n    \
+        --services postgres --render")]
 pub(crate) struct ShowRuntimeArgs {
     #[command(flatten)]
     pub(crate) flags: RuntimeFlags,

@@ -14,9 +14,10 @@ use crate::flags::StudyArgs;
         --runtimes nginx-fpm,frankenphp --budget 40m\n  \
         stampede size markdown --load open:poisson:50 --slo 'p95<100ms' \\\n    \
         --prices fly-performance --headroom 30%\n  \
-        stampede size markdown --load open:poisson:50 --slo 'p95<100ms' --prices my-prices.yaml\n\n\
-        Exit codes: 0 a size was found; 1 none is shown to hold the objective; 4 the generator was the limit;\n\
-        5 no size served; the others as for compare.")]
+        stampede size markdown --load open:poisson:50 --slo 'p95<100ms' \\\n    \
+        --prices my-prices.yaml\n\n\
+        Exit codes: 0 a size was found; 1 none is shown to hold the SLO;\n\
+        4 the generator was the limit; 5 no size served; the others as for compare.")]
 pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) flags: SizeFlags,
