@@ -16,13 +16,13 @@ pub(crate) const CONCURRENCY: u32 = 80;
 /// How instances are started and what each is given, unread. `None` takes the default.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceFlags {
-    /// The most requests that an instance is given at once [default: 80]
+    /// Requests that an instance is given at once, at most [default: 80]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub concurrency: Option<String>,
-    /// The fewest instances [default: 0]
+    /// Minimum number of instances [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub min_instances: Option<String>,
-    /// The most instances [default: as many as fit this machine's processors and memory]
+    /// Maximum number of instances [default: as many as fit this machine's processors and memory]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub max_instances: Option<String>,
     /// Connections that the shared database accepts: limits the number of instances by their workers
@@ -36,7 +36,7 @@ pub struct ServiceFlags {
 /// How long requests may wait.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WaitingFlags {
-    /// For how long a request waits for an instance [default: the policy's]
+    /// How long a request may wait for an instance [default: the policy's]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub queue_limit: Option<String>,
     /// How long a request may take until its answer begins [default: 5m]

@@ -38,10 +38,10 @@ pub(crate) struct ForecastArgs {
 
 fn in_forecast(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
-        "concurrency" => arg
-            .value_name("A,B")
-            .help("The most requests that an instance is given at once, each a point: 1,10,80 [default: 80]"),
-        "max_instances" => arg.help("The most instances [default: 100]"),
+        "concurrency" => arg.value_name("A,B").help(
+            "Requests that an instance is given at once, at most; each value is simulated: 1,10,80 [default: 80]",
+        ),
+        "max_instances" => arg.help("Maximum number of instances [default: 100]"),
         "request_timeout" => arg.help("How long a request may take in all [default: 5m]"),
         "price" => arg
             .help("Price list (--price help) [default: cloud-run-requests, or cloud-run-instances with --cpu-always]")

@@ -24,7 +24,8 @@ pub(crate) struct GateArgs {
     pub(crate) base: String,
     /// The state after, in any of these forms
     pub(crate) head: String,
-    /// How much worse it may be: 20% is 1.2 times the time, or throughput divided by 1.2, which is 17 % less [default: 5%]
+    /// Slowdown that still passes: with 20%, responses may take 1.2 times as long, and throughput may fall by 17 %
+    /// [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Gate")]
     pub(crate) threshold: Option<String>,
     #[command(flatten)]

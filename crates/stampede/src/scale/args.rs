@@ -49,7 +49,7 @@ fn in_scale(arg: Arg) -> Arg {
             .help("How many times it is measured, each from a fresh start [default: 1, or 3 with --against]"),
         "seed" => arg.help("Seed of random arrivals"),
         "ready_timeout" => arg.help(
-            "How long an instance may take to its first answer, and to each one that is checked before the load [default: 30s]",
+            "Time limit for the first response of an instance, and for each one that is checked before the load [default: 30s]",
         ),
         "platform" => arg.help(
             "Where instances run: local, as processes of this machine; or docker, each in a container on this machine's engine \
