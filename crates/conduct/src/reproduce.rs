@@ -198,7 +198,7 @@ impl<'a> Experiment<'a> {
             }
             for (why, rows) in by_reason(&left_out) {
                 let why = why.lines().next().unwrap_or_default();
-                self.bench.paragraph(&format!("  left out: {}: {why}", rows.join(", ")), 4);
+                self.bench.paragraph(&format!("  skipped: {}: {why}", rows.join(", ")), 4);
             }
             self.tables.push(ExperimentTable { planned, prepared, left_out, record: None, finished_at: None });
         }

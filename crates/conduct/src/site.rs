@@ -200,9 +200,10 @@ fn account_for_missing(
     }
     // A look at an application says so of each runtime.
     if plan.look.is_none() {
-        let unable = plan.unable.iter().map(|(runtime, kinds)| format!("{runtime}, which {}", serves(kinds)));
+        let unable =
+            plan.unable.iter().map(|(runtime, kinds)| format!("{runtime} serves only {}", kinds.join(" and ")));
         for line in lines.into_iter().chain(unable) {
-            bench.host.notices().paragraph(&format!("left out: {line}"), 4);
+            bench.host.notices().paragraph(&format!("skipped: {line}"), 4);
         }
     }
     let is_named = plan.choice == RuntimeChoice::Named;

@@ -4,14 +4,15 @@ use stampede_analysis::{Activity, CaseSummary, MetricUnit, UnitActivity};
 
 use crate::quantity::{count, in_tables};
 
-/// `nginx-fpm: php-fpm 4 of 4 workers busy (median; at most 4); accept queue up to 12 (fpm)`. What stayed at nothing is left out.
+/// `nginx-fpm: php-fpm 4 of 4 workers busy (median; at most 4); connections that waited to be accepted: up to 12 at fpm`. What stayed at
+/// nothing is left out.
 pub(crate) fn sentence(summary: &CaseSummary) -> Option<String> {
     let Activity { units, accept_queues, listen_overflows, throttled_share } = summary.activity.as_ref()?;
     let mut parts: Vec<String> = units.iter().map(of_unit).collect();
     let queues = accept_queues.iter().filter(|(_, most)| **most > 0);
-    let queues: Vec<String> = queues.map(|(address, most)| format!("{} ({address})", count(*most))).collect();
+    let queues: Vec<String> = queues.map(|(address, most)| format!("{} at {address}", count(*most))).collect();
     if !queues.is_empty() {
-        parts.push(format!("accept queue up to {}", queues.join(", ")));
+        parts.push(format!("connections that waited to be accepted: up to {}", queues.join(", ")));
     }
     if let Some(overflows) = listen_overflows.filter(|overflows| *overflows > 0) {
         parts.push(format!("the kernel refused {} connections (listen overflows, whole machine)", count(overflows)));
