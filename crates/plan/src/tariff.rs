@@ -189,6 +189,6 @@ mod tests {
         let mut mistakes = Gathered::default();
         assert_eq!(read_tariff(Some("hetzner"), &mut mistakes), None);
         let Mistakes(told) = mistakes.finish(Ok(())).unwrap_err();
-        assert_eq!(told[0].fix, "did you mean hetzner-cx?, or name a file");
+        assert_eq!(told[0].fix, "did you mean hetzner-cx? --prices help lists all; a file of your own works too");
     }
 }

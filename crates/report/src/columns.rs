@@ -155,7 +155,7 @@ impl Column {
             Content::Mean(key) => vec![
                 note(self.leads() && has_figures, "Figures are means over the starts of each server."),
                 note(key.starts_with("response_") && has_figures, "Response times count from when a request was due."),
-                note(key.starts_with("service_") && has_figures, "Service times count from when it was sent."),
+                note(key.starts_with("service_") && has_figures, "Service times count from when a request was sent."),
                 note(
                     is_percentile(key) && lacks,
                     "A percentile is n/a if fewer than 50 requests of a start exceed it.",

@@ -35,7 +35,7 @@ pub(super) fn on<'a>(workload: &str, names: impl Iterator<Item = &'a str>) -> St
     let names: Vec<&str> = names.collect();
     match names.len() {
         0 => workload.to_owned(),
-        ..=MOST_NAMES => format!("{workload} on {}", join(&names)),
+        1..=MOST_NAMES => format!("{workload} on {}", join(&names)),
         all => {
             let shown = &names[..MOST_NAMES - 1];
             format!("{workload} on {} and {} others", shown.join(", "), all - shown.len())
