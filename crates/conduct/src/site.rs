@@ -200,8 +200,7 @@ fn account_for_missing(
     }
     // A look at an application says so of each runtime.
     if plan.look.is_none() {
-        let unable =
-            plan.unable.iter().map(|(runtime, kinds)| format!("{runtime} serves only {}", kinds.join(" and ")));
+        let unable = plan.unable.iter().map(|(runtime, kinds)| format!("{runtime} {}", serves(kinds)));
         for line in lines.into_iter().chain(unable) {
             bench.host.notices().paragraph(&format!("skipped: {line}"), 4);
         }
@@ -224,9 +223,9 @@ fn account_for_missing(
     Ok(lacking.chain(unable).collect())
 }
 
-/// `serves go-program`: what a runtime can serve, that cannot serve this.
+/// `serves only go-program`: what a runtime can serve, that cannot serve this.
 fn serves(kinds: &[&str]) -> String {
-    format!("serves {}", kinds.join(", "))
+    format!("serves only {}", kinds.join(", "))
 }
 
 /// A line for each reason, with the cases that it is true of.

@@ -358,17 +358,18 @@ fn promise(bench: Bench<'_>, study: &Study, trials: &[Trial], store: &Store) {
 fn introduce(bench: Bench<'_>, study: &Study, pilots: bool, window_by_pilots: bool) {
     let most = if window_by_pilots { "at most " } else { "" };
     let cases = study.cases.len();
+    let of = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
     let rounds = match study.rounds {
         Rounds::Fixed(rounds) => {
             let measured = study.duration * rounds * cases as u32;
             format!(
-                "{cases} cases x {rounds} rounds of {most}{:?}: {most}{} of measuring, besides warm-ups and starts of servers",
+                "{of} x {rounds} rounds of {most}{:?}: {most}{} of measuring, besides warm-ups and starts of servers",
                 study.duration,
                 humantime::format_duration(measured)
             )
         }
         Rounds::Auto { max_time } => format!(
-            "{cases} cases, {most}{:?} each a round, until the result is clear or for {} at most",
+            "{of}, {most}{:?} each a round, until the result is clear or for {} at most",
             study.duration,
             humantime::format_duration(max_time)
         ),

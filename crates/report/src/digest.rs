@@ -400,7 +400,8 @@ pub(crate) fn notable_settings(cases: &[Case]) -> (Vec<(Vec<CaseId>, CaseSetting
     let (mut shown, mut others) = (Vec::<(Vec<CaseId>, CaseSettings)>::new(), 0);
     for (case, all) in cases.iter().zip(settings(cases)) {
         let notable = case.tuning.iter().map(|(name, setting)| {
-            let decides = matches!(setting.role, Some(Role::PoolSize | Role::Mode));
+            // Beside it other settings choose a mode: who supervises, for example.
+            let decides = setting.role == Some(Role::PoolSize) || (setting.role == Some(Role::Mode) && name == "mode");
             decides || setting.origin == Origin::Given || differs(case, name)
         });
         let (kept, rest): (Vec<_>, Vec<_>) = all.settings.into_iter().zip(notable).partition(|(_, notable)| *notable);
