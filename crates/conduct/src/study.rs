@@ -376,8 +376,8 @@ fn introduce(bench: Bench<'_>, study: &Study, pilots: bool, window_by_pilots: bo
     };
     let rounds = format!("{}: {rounds}, seed {}", study.workload, study.seed);
     match study.resumed_at.len() {
-        0 => bench.note(&rounds),
-        _ => bench.note(&format!("{rounds}; resumes study {}", study.id)),
+        0 => bench.paragraph(&rounds, 2),
+        _ => bench.paragraph(&format!("{rounds}; resumes study {}", study.id), 2),
     }
     if pilots {
         let each = study.rounds.time_of_pilot(cases).map_or(MOST_PILOT, |most| most.min(MOST_PILOT));
