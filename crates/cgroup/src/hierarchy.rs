@@ -306,6 +306,17 @@ impl DetectError {
         }
     }
 
+    /// Whether rights are what is missing: root could limit what it starts here.
+    pub fn ends_with_root(&self) -> bool {
+        match self {
+            Self::NotWritableV1 { source, .. } | Self::NotWritable { source, .. } => {
+                source.kind() != io::ErrorKind::ReadOnlyFilesystem
+            }
+            Self::NoController { .. } | Self::NotAlone(_) => true,
+            Self::NotMounted | Self::File(_) => false,
+        }
+    }
+
     /// What the user can do to have limits enforced.
     pub fn advice(&self) -> &'static str {
         match self {

@@ -36,7 +36,7 @@ pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], 
         line(format!("  served by {}", ids.join(", ")), 4);
     }
     for Missing { case, why } in missing {
-        line(format!("  without {case}, which {why}"), 4);
+        line(format!("  skipped: {case} {why}"), 4);
     }
     let unable: Vec<&str> = plan.unable.iter().map(|(runtime, _)| runtime.as_str()).collect();
     if !unable.is_empty() {

@@ -63,6 +63,9 @@ pub trait Host: Sync {
     /// before anything is opened.
     fn settle(&self);
 
+    /// The line that does as root what this command does, where that would let it limit what it starts.
+    fn as_root(&self) -> Option<String>;
+
     /// Keeps this process, and what it starts, to the generator's part of the processors, and makes what its futures run on. Where that part
     /// is its own, it goes before programs beside it, if it may.
     ///

@@ -88,7 +88,7 @@ async fn record(
     mut unrecordable: Unrecordable,
     site: Option<Box<SiteWalk>>,
 ) -> Result<(ComparePlan, Vec<Recorded>), Failure> {
-    let ground = Ground::take(bench, Purpose { command: "init", decides: false }, &plan, &[], &pinning).await?;
+    let ground = Ground::take(bench, Purpose { command: "init", measures: false }, &plan, &[], &pinning).await?;
     let conditions = conditions(bench.host, &plan, pinning)?;
     let cases = ground.prepare(&plan, &conditions, &mut Copies::default()).await?;
     if let Some(mut site) = site {

@@ -41,7 +41,7 @@ pub use host::{Bench, Ended, Host, LAST_WAIT, Lock, OwnProgram, attend};
 pub use init::{ANSWERS, NewPlan, RequestsOfPlan, SiteWalk, init};
 pub use interrupts::{Interrupts, LocalFut};
 pub use ladder::{Beside, Ladder};
-pub use metric_choice::read as read_metric;
+pub use metric_choice::{metric_list, read as read_metric};
 pub use notices::{Notices, Progress};
 pub use open_part::compare_with_open_part;
 pub use record::StudyRecord;

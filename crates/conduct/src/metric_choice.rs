@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use stampede_analysis::{Better, METRICS, Metric, MetricUnit, metric};
 use stampede_core::{Arrivals, Load};
+use stampede_plan::or_list;
 
 use crate::exit::Failure;
 
@@ -11,7 +12,7 @@ use crate::exit::Failure;
 ///
 /// # Errors
 ///
-/// When it is none, with those that there are.
+/// When it is none, with those that are like it and how to see all.
 pub fn read(typed: Option<String>) -> Result<Option<String>, Failure> {
     let Some(key) = typed else { return Ok(None) };
     let problem = match metric(&key) {
@@ -22,8 +23,19 @@ pub fn read(typed: Option<String>) -> Result<Option<String>, Failure> {
         }
         Some(_) | None => "is not a metric that can be better or worse",
     };
-    let known: Vec<&str> = METRICS.iter().filter(|metric| decides(metric)).map(|metric| metric.key).collect();
-    Err(Failure::usage(format!("--metric {key} {problem}\n  use {}", known.join(", "))))
+    let known = METRICS.iter().filter(|metric| decides(metric)).map(|metric| metric.key);
+    Err(Failure::usage(format!("--metric {key} {problem}\n  {}", or_list("--metric", &key, known))))
+}
+
+/// What `--metric` takes: a line for each key.
+#[must_use]
+pub fn metric_list() -> String {
+    let known = METRICS.iter().filter(|metric| decides(metric));
+    let line = |metric: &Metric| {
+        let better = if metric.better == Better::Higher { "more" } else { "less" };
+        format!("{:<24}  {}; {better} is better\n", metric.key, metric.title)
+    };
+    known.map(line).collect()
 }
 
 /// Blocks in which a value is zero have no ratio: what is left of them would be chosen by what is measured.
@@ -144,12 +156,17 @@ mod tests {
                 (Ok(read), None) => assert_eq!(read.as_deref(), Some(key)),
                 (Err(Failure { message, .. }), Some(problem)) => assert!(
                     message.contains(problem)
-                        && message.contains("throughput_rps, ")
+                        && message.contains("--metric help lists all")
                         && !message.contains(", failed_share"),
                     "{key}: {message}"
                 ),
                 (read, _) => panic!("{key}: {read:?}"),
             }
         }
+        let Err(Failure { message, .. }) = read(Some("p95".to_owned())) else { panic!("p95 is no key") };
+        assert!(
+            message.ends_with("did you mean response_p95_us or service_p95_us? --metric help lists all"),
+            "{message}"
+        );
     }
 }

@@ -92,6 +92,11 @@ pub(crate) async fn record(
                     true => (id, recorded),
                     false => recorder_of.of_most(recorder, recorded, others).await,
                 };
+                let other = recorders.iter().find(|other| other.case.id != *id);
+                let recorded = match (unrecordable, other) {
+                    (Unrecordable::LeftOut, Some(other)) => recorder_of.in_one_order(id, recorded, other).await,
+                    _ => recorded,
+                };
                 tell(bench, id, &plan.workload, &recorded);
                 return Ok(recorded);
             }
@@ -178,11 +183,38 @@ impl<'a> Recorder<'a> {
         (second, theirs)
     }
 
-    /// Which of these cases answer as was recorded, and which do not; some of them where they are many.
-    async fn agreeing(&self, recorded: &[Recorded], cases: &[&'a Prepared]) -> (Vec<&'a Prepared>, Vec<&'a Prepared>) {
+    /// Those of the answers that another runtime does not give in another order. The others are no fault of a runtime: a query leaves
+    /// the order of rows open that are equal for its ORDER BY. All of them stay where none would be left.
+    async fn in_one_order(&self, id: &CaseId, recorded: Vec<Recorded>, other: &Prepared) -> Vec<Recorded> {
+        let (workload, names) = self.of_recorded(&recorded);
+        let asked = stampede_harness::reordered(self.platform, other, &workload, self.plan.ready_timeout).await;
+        // One that does not answer at all is told of when it is measured.
+        let moved = asked.unwrap_or_default();
+        let what = if moved.len() == recorded.len() { "has no fixed order" } else { "is left out" };
+        for name in &moved {
+            self.bench.warning(&format!(
+                "{name} {what}: {} answers it with the parts of {id}'s answer in another order; if they are rows of a query, \
+                 add a unique column to its ORDER BY",
+                other.case.id
+            ));
+        }
+        if moved.len() == recorded.len() {
+            return recorded;
+        }
+        recorded.into_iter().zip(names).filter(|(_, name)| !moved.contains(name)).map(|(answer, _)| answer).collect()
+    }
+
+    /// The workload with these answers and no others, and their names.
+    fn of_recorded(&self, recorded: &[Recorded]) -> (Workload, Vec<String>) {
         let mut workload = self.plan.workload.clone();
         let names: Vec<String> = recorded.iter().map(|recorded| recorded.complete(&mut workload)).collect();
         workload.exchanges.retain(|exchange| names.contains(&exchange.name));
+        (workload, names)
+    }
+
+    /// Which of these cases answer as was recorded, and which do not; some of them where they are many.
+    async fn agreeing(&self, recorded: &[Recorded], cases: &[&'a Prepared]) -> (Vec<&'a Prepared>, Vec<&'a Prepared>) {
+        let (workload, _) = self.of_recorded(recorded);
         let (mut with, mut against) = (Vec::new(), Vec::new());
         for prepared in cases.iter().copied().take(MOST_ASKED) {
             match stampede_harness::agrees(self.platform, prepared, &workload, self.plan.ready_timeout).await {

@@ -157,9 +157,16 @@ impl<'a> Experiment<'a> {
             let problems: Vec<String> = rows().filter_map(problem).map(|(row, why)| format!("{row}: {why}")).collect();
             return Err(Failure::missing(format!("no row can run here:\n  {}", problems.join("\n  "))));
         };
-        let site =
-            Site::take(self.bench, Purpose { command: "reproduce", decides: true }, first, &[], backend, pinning, stop)
-                .await?;
+        let site = Site::take(
+            self.bench,
+            Purpose { command: "reproduce", measures: true },
+            first,
+            &[],
+            backend,
+            pinning,
+            stop,
+        )
+        .await?;
         if self.resumes {
             self.earlier = interrupted::studies(self.plan, &Store::open(&self.store).map_err(Failure::missing)?)?;
         }
@@ -216,7 +223,7 @@ impl<'a> Experiment<'a> {
             }
             for (why, rows) in by_reason(&left_out) {
                 let why = why.lines().next().unwrap_or_default();
-                self.bench.paragraph(&format!("  left out: {}: {why}", rows.join(", ")), 4);
+                self.bench.paragraph(&format!("  skipped: {}: {why}", rows.join(", ")), 4);
             }
             self.tables.push(ExperimentTable { planned, prepared, left_out, record: None, finished_at: None });
         }

@@ -60,8 +60,9 @@ impl Measuring<'_> {
         let nothing = || Failure::missing("there is nothing to run");
         let plans: Vec<&ComparePlan> = services.iter().map(|service| &service.plan).collect();
         let (plan, beside) = plans.split_first().ok_or_else(nothing)?;
-        let site = Site::take(bench, Purpose { command: "scale", decides: true }, plan, beside, backend, pinning, stop)
-            .await?;
+        let site =
+            Site::take(bench, Purpose { command: "scale", measures: true }, plan, beside, backend, pinning, stop)
+                .await?;
         let (ground, pinning) = (&site.ground, &site.pinning);
         if pinning.is_shared() {
             bench.warning(

@@ -64,7 +64,7 @@ impl<'a> Sequence<'a> {
     where
         'a: 's,
     {
-        Site::take(self.bench, Purpose { command, decides: true }, plan, &[], None, pinning, stop).await
+        Site::take(self.bench, Purpose { command, measures: true }, plan, &[], None, pinning, stop).await
     }
 
     /// A study of these plans: measured now, resumed, or as it was measured before the sequence was interrupted. None where it

@@ -44,16 +44,19 @@ pub(crate) struct Cases {
     pub left_out: Vec<LeftOut>,
 }
 
-/// The finding that no limits can be held, after which no trial counts.
+/// The finding that no limits can be held, after which no trial would count.
 const NO_LIMITS: &str = "limits-not-enforced";
+
+/// What is said where something was to be measured all the same.
+const UNCOUNTED: &str = "Figures without limits do not count, so nothing was measured.";
 
 /// What a machine is taken for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purpose<'a> {
     /// The command, which others who wait for the lock are told.
     pub(crate) command: &'a str,
-    /// Whether it decides by trials that count: none does where no limits can be held. Others show what they have.
-    pub(crate) decides: bool,
+    /// Whether it measures: no figure counts where no limits can be held.
+    pub(crate) measures: bool,
 }
 
 /// A platform that nobody else measures on.
@@ -72,7 +75,7 @@ impl<'a> Ground<'a> {
     /// # Errors
     ///
     /// When somebody else measures and is not to be waited for, the platform cannot be had, or it can hold no limits and something is to
-    /// be decided.
+    /// be measured.
     pub(crate) async fn take(
         bench: Bench<'a>,
         purpose: Purpose<'_>,
@@ -84,8 +87,10 @@ impl<'a> Ground<'a> {
         let lock = host.lock(&told_to_others(purpose.command, plan), no_wait).await?;
         let platform = host.platform(plan, beside, pinning.server.clone(), quiet).await?;
         for finding in platform.preflight(&plan.limits).await {
-            if finding.id == NO_LIMITS && purpose.decides {
-                return Err(Failure::missing(format!("{}; {}", finding.text, finding.advice)));
+            if finding.id == NO_LIMITS && purpose.measures {
+                let line = host.as_root().map(|line| format!(" As root:\n  {line}")).unwrap_or_default();
+                let told = format!("{}; {}\n  {UNCOUNTED}{line}", finding.text, finding.advice);
+                return Err(Failure::missing(told));
             }
             if finding.severity > Severity::Info {
                 bench.warning(&format!("{}; {}", finding.text, finding.advice));
@@ -195,9 +200,9 @@ fn account_for_missing(
     }
     // A look at an application says so of each runtime.
     if plan.look.is_none() {
-        let unable = plan.unable.iter().map(|(runtime, kinds)| format!("{runtime}, which {}", serves(kinds)));
+        let unable = plan.unable.iter().map(|(runtime, kinds)| format!("{runtime} {}", serves(kinds)));
         for line in lines.into_iter().chain(unable) {
-            bench.host.notices().paragraph(&format!("left out: {line}"), 4);
+            bench.host.notices().paragraph(&format!("skipped: {line}"), 4);
         }
     }
     let is_named = plan.choice == RuntimeChoice::Named;
@@ -218,9 +223,9 @@ fn account_for_missing(
     Ok(lacking.chain(unable).collect())
 }
 
-/// `serves go-program`: what a runtime can serve, that cannot serve this.
+/// `serves only go-program`: what a runtime can serve, that cannot serve this.
 fn serves(kinds: &[&str]) -> String {
-    format!("serves {}", kinds.join(", "))
+    format!("serves only {}", kinds.join(", "))
 }
 
 /// A line for each reason, with the cases that it is true of.

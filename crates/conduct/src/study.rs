@@ -96,7 +96,7 @@ pub(crate) fn recorded(
     let StudyRequest { plan, kind, resume, backend, .. } = request;
     let cores = plan.limits.cpus.whole_cores();
     attend_recorded(bench, cores, store, resume, *kind, async |pinning, record, stop| {
-        let purpose = Purpose { command: &kind.to_string(), decides: *kind != StudyKind::Compare };
+        let purpose = Purpose { command: &kind.to_string(), measures: true };
         let site = Site::take(bench, purpose, plan, &[], *backend, pinning, stop).await?;
         if let Some(name) = resume {
             let earlier = resumption::find(record.store(), name.as_deref(), *kind)?;
@@ -358,24 +358,32 @@ fn promise(bench: Bench<'_>, study: &Study, trials: &[Trial], store: &Store) {
 fn introduce(bench: Bench<'_>, study: &Study, pilots: bool, window_by_pilots: bool) {
     let most = if window_by_pilots { "at most " } else { "" };
     let cases = study.cases.len();
+    let of = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
     let rounds = match study.rounds {
-        Rounds::Fixed(rounds) => format!("{cases} cases x {rounds} rounds of {most}{:?}", study.duration),
+        Rounds::Fixed(rounds) => {
+            let measured = study.duration * rounds * cases as u32;
+            format!(
+                "{of} x {rounds} rounds of {most}{:?}: {most}{} of measuring, besides warm-ups and starts of servers",
+                study.duration,
+                humantime::format_duration(measured)
+            )
+        }
         Rounds::Auto { max_time } => format!(
-            "{cases} cases, {most}{:?} each a round, until the result is clear or for {} at most",
+            "{of}, {most}{:?} each a round, until the result is clear or for {} at most",
             study.duration,
             humantime::format_duration(max_time)
         ),
     };
     let rounds = format!("{}: {rounds}, seed {}", study.workload, study.seed);
     match study.resumed_at.len() {
-        0 => bench.note(&rounds),
-        _ => bench.note(&format!("{rounds}; resumes study {}", study.id)),
+        0 => bench.paragraph(&rounds, 2),
+        _ => bench.paragraph(&format!("{rounds}; resumes study {}", study.id), 2),
     }
     if pilots {
         let each = study.rounds.time_of_pilot(cases).map_or(MOST_PILOT, |most| most.min(MOST_PILOT));
         let most = (each * cases as u32).as_secs();
         bench.note(&format!(
-            "first a pilot of each case, for its warm-up (at most {most} s in all; --warm-up 1s skips it)"
+            "first a pilot of each case: a short trial that finds its warm-up (at most {most} s in all; --warm-up 1s skips it)"
         ));
     }
 }

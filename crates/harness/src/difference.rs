@@ -1,6 +1,5 @@
 //! Where a body is not what it must be, in a few lines.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::time::Duration;
@@ -40,19 +39,12 @@ pub(crate) fn difference(expected: &Masked, came: &[u8], known: &Known) -> Strin
         return problem.to_owned();
     }
     let wanted = lines(expected);
-    let masked: Vec<_> = wanted.iter().filter(|line| line.masked.classes().next().is_some()).collect();
-    let came: Vec<_> = came.split_inclusive(|byte| *byte == b'\n').collect();
-    // A line that is as it must be is written as the one that is expected: then the two are the same.
-    let same = |line: &&'_ [u8]| masked.iter().find(|wanted| fits(&wanted.masked, line, known).is_ok());
-    let shown: Vec<Cow<'_, [u8]>> = came
-        .iter()
-        .map(|line| same(line).map_or(Cow::Borrowed(*line), |wanted| Cow::Borrowed(wanted.shown.as_slice())))
-        .collect();
     let old: Vec<&[u8]> = wanted.iter().map(|line| line.shown.as_slice()).collect();
-    let new: Vec<&[u8]> = shown.iter().map(AsRef::as_ref).collect();
+    let new = lines_of(came, &wanted, known);
     let ops = Alignment::within(COMPARE_TIME).of(&old, &new);
     let places = group_diff_ops(ops, AROUND);
-    let mut text = "the body differs (- expected, + came):".to_owned();
+    let reordered = if is_reordered(expected, came, known) { REORDERED } else { "" };
+    let mut text = format!("the body differs{reordered} (- expected, + received):");
     for place in places.iter().take(MOST_PLACES) {
         let line = place.first().map_or(0, |op| op.new_range().start) + 1;
         let _ = write!(text, "\n  line {line}:");
@@ -68,6 +60,54 @@ pub(crate) fn difference(expected: &Masked, came: &[u8], known: &Known) -> Strin
         let _ = write!(text, "\n  and {} more places", places.len() - MOST_PLACES);
     }
     text
+}
+
+/// What is said of a body that differs in the order of its parts alone.
+const REORDERED: &str =
+    " only in the order of its parts; if they are rows of a query, add a unique column to its ORDER BY";
+
+/// Whether a body has the parts of the one that must come, in another order: the same lines or, of a text in which nothing varies, the same
+/// pieces between tags, brackets and commas.
+pub(crate) fn is_reordered(expected: &Masked, came: &[u8], known: &Known) -> bool {
+    if is_binary(came) || expected.texts().any(is_binary) || fits(expected, came, known).is_ok() {
+        return false;
+    }
+    let wanted = lines(expected);
+    if have_moved(wanted.iter().map(|line| line.shown.as_slice()).collect(), lines_of(came, &wanted, known)) {
+        return true;
+    }
+    match expected.pieces() {
+        [Piece::Text(text)] => have_moved(parts(text), parts(came)),
+        _ => false,
+    }
+}
+
+/// Whether two lists have the same parts, in different orders.
+fn have_moved<'a>(old: Vec<&'a [u8]>, new: Vec<&'a [u8]>) -> bool {
+    let [mut old, mut new] = [old, new].map(|parts| parts.into_iter().map(bare).collect::<Vec<_>>());
+    let moved = old != new;
+    old.sort_unstable();
+    new.sort_unstable();
+    moved && old == new
+}
+
+/// What stands between tags, brackets and commas.
+fn parts(text: &[u8]) -> Vec<&[u8]> {
+    text.split(|byte| b"{}[]<>,\n".contains(byte)).collect()
+}
+
+/// A part without what follows it: the last row of a list has no comma.
+fn bare(part: &[u8]) -> &[u8] {
+    let end = part.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b',');
+    part.get(..end.map_or(0, |end| end + 1)).unwrap_or_default()
+}
+
+/// The lines of a body; one that is as it must be is written as the one that is expected, so that the two are the same.
+fn lines_of<'a>(came: &'a [u8], wanted: &'a [Line], known: &Known) -> Vec<&'a [u8]> {
+    let masked: Vec<_> = wanted.iter().filter(|line| line.masked.classes().next().is_some()).collect();
+    let same = |line: &[u8]| masked.iter().find(|wanted| fits(&wanted.masked, line, known).is_ok());
+    let came = came.split_inclusive(|byte| *byte == b'\n');
+    came.map(|line| same(line).map_or(line, |wanted| wanted.shown.as_slice())).collect()
 }
 
 /// A line of an expected body.
@@ -214,7 +254,7 @@ mod tests {
         };
         let shown = of(page("19.90", "⟨duration⟩").as_bytes(), page("19.80", "12 ms").as_bytes());
         insta::assert_snapshot!(shown, @r"
-        the body differs (- expected, + came):
+        the body differs (- expected, + received):
           line 4:
             <p>4</p>
             <p>5</p>
@@ -228,7 +268,7 @@ mod tests {
         let shown =
             of(page("19.90", "⟨duration⟩").as_bytes(), page("19.90", "12 ms").replace("<p>9</p>\n", "").as_bytes());
         insta::assert_snapshot!(shown, @r"
-        the body differs (- expected, + came):
+        the body differs (- expected, + received):
           line 7:
             <b>19.90</b> in ⟨duration⟩
             <p>7</p>
@@ -241,6 +281,29 @@ mod tests {
     }
 
     #[test]
+    fn rows_in_another_order_are_told_apart_from_other_rows() {
+        for (expected, came, reordered) in [
+            ("<li>a\n<li>b\n<li>c\n", "<li>b\n<li>a\n<li>c\n", true),
+            ("<li>a\n<li>b\n<li>c\n", "<li>b\n<li>a\n<li>d\n", false),
+            ("<li>a\n<li>b\n", "<li>b\n", false),
+            ("[\n {\"id\":1},\n {\"id\":2}\n]", "[\n {\"id\":2},\n {\"id\":1}\n]", true),
+            ("[{\"id\":1,\"at\":5},{\"id\":2,\"at\":5}]", "[{\"id\":2,\"at\":5},{\"id\":1,\"at\":5}]", true),
+            ("{\"a\":1,\"b\":2}", "{\"a\":2,\"b\":1}", false),
+            ("<p>a</p><p>b</p>", "<p>b</p><p>a</p>", true),
+            ("a\nin ⟨duration⟩\nb\n", "b\nin 12 ms\na\n", true),
+            ("a\nin ⟨duration⟩\nb\n", "a\nin 12 ms\nb\n", false),
+            ("a\r\nb\n", "a\nb\n", false),
+            ("", "", false),
+        ] {
+            let whole = || Masked::new([Piece::Text(expected.as_bytes().to_vec())]);
+            let masked = Masked::read(expected.as_bytes(), SHOWN).unwrap_or_else(whole);
+            assert_eq!(is_reordered(&masked, came.as_bytes(), &Known::default()), reordered, "{expected} {came}");
+        }
+        let told = of(b"<li>a\n<li>b\n", b"<li>b\n<li>a\n");
+        assert!(told.starts_with("the body differs only in the order of its parts; "), "{told}");
+    }
+
+    #[test]
     fn a_page_of_one_line_is_cut_around_the_place() {
         let page = |name: &str, took: &str| {
             let filling = "<i>é</i>".repeat(100);
@@ -248,7 +311,7 @@ mod tests {
         };
         let shown = of(page("Anna", "⟨duration⟩").as_bytes(), page("Hanna", "1.5 s").as_bytes());
         insta::assert_snapshot!(shown, @r"
-        the body differs (- expected, + came):
+        the body differs (- expected, + received):
           line 1:
           - …i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><b>Anna</b><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><…
           + …i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><b>Hanna</b><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i>…

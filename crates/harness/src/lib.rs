@@ -50,7 +50,7 @@ mod walk;
 mod write_denied;
 mod yard_stick;
 
-pub use agreement::agrees;
+pub use agreement::{agrees, reordered};
 pub use audit::PreparedAudit;
 pub use capacity::capacity;
 pub use context::{TrialContext, YardStick};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stampede_core::{Answer, Body, Exchange, Expectation, Masked, Piece, Role, ServedAnswer, Workload, named_status};
 use stampede_seam::{BodyCheck, Check, LoadExchange, Platform, Running, Statuses};
 
-use crate::difference::difference;
+use crate::difference::{difference, is_reordered};
 use crate::known::Known;
 use crate::mask::UnderLoad;
 use crate::order::order;
@@ -258,6 +258,18 @@ impl Visit<'_> {
             }
             exit = self.running.exited() => Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),
         }
+    }
+
+    /// Whether what comes to an exchange is what must come, in another order.
+    pub(crate) async fn is_reordered(&self, exchange: &Exchange) -> Result<bool, String> {
+        let answer = self.ask(by_nobody(exchange)).await?;
+        let Ok(body) = content_encoding::decoded(&answer) else { return Ok(false) };
+        let expected = match &exchange.expect.body {
+            Body::Bytes(bytes) => Masked::new([Piece::Text(bytes.clone())]),
+            Body::Masked(masked) => masked.clone(),
+            Body::Any | Body::JsonHtml { .. } => return Ok(false),
+        };
+        Ok(answer.status == exchange.expect.status && is_reordered(&expected, &body, &self.known.of_answer(&answer)))
     }
 
     /// Whether an answer is as it must be, and for nobody else.

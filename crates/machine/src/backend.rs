@@ -18,7 +18,7 @@ pub(crate) async fn find(asked: Option<Backend>, cpus: &CpuLayout, onlooker: Onl
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     };
     if let Some(reason) = reason.filter(|_| !onlooker.quiet) {
-        onlooker.notices.note(&format!("backend {backend}: {reason}"));
+        onlooker.notices.note(&format!("the load generator uses {backend}: {reason}"));
     }
     backend
 }

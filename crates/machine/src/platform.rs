@@ -39,13 +39,6 @@ pub(crate) async fn platform(
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             };
             onlooker.cleaned(platform.cleaned());
-            if !geteuid().is_root() && !scope::can_limit(Path::new("/")) {
-                let program = env::current_exe().map_err(Failure::missing)?;
-                let line = as_root(&program.to_string_lossy(), env::args().skip(1));
-                onlooker.notices.note(&format!(
-                    "This user cannot limit CPU and memory here, and figures without limits do not count. As root:\n  {line}"
-                ));
-            }
             Ok(Box::new(platform))
         }
         PlatformChoice::Docker { software } => {
@@ -69,7 +62,13 @@ pub fn software_source(software: &Software) -> SoftwareSource {
     }
 }
 
-/// The line that does the same as root.
+/// The line that does as root what this command does, where that would let it limit what it starts.
+pub(crate) fn again_as_root() -> Option<String> {
+    let helps = !geteuid().is_root() && scope::root_can_limit(Path::new("/"));
+    let program = env::current_exe().ok().filter(|_| helps)?;
+    Some(as_root(&program.to_string_lossy(), env::args().skip(1)))
+}
+
 fn as_root(program: &str, args: impl Iterator<Item = String>) -> String {
     shell_line(["sudo".to_owned(), program.to_owned()].into_iter().chain(args))
 }

@@ -113,6 +113,10 @@ impl Host for ThisMachine {
         })
     }
 
+    fn as_root(&self) -> Option<String> {
+        platform::again_as_root()
+    }
+
     fn platform<'a>(
         &'a self,
         plan: &'a ComparePlan,

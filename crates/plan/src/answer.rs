@@ -14,22 +14,22 @@ pub(crate) const NO_ERROR: RangeInclusive<u16> = 200..=399;
 /// What answers must be, unread. `None` takes the default: any status that is no error, any body.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CheckFlags {
-    /// Statuses that are right: 200,204 or 200-299 [default: 200-399]
+    /// Status codes that are correct: 200,204 or 200-299 [default: 200-399]
     #[arg(long, value_name = "LIST", help_heading = "Checks")]
     pub check_status: Option<String>,
-    /// The body that is right
+    /// The correct body, exactly
     #[arg(long, value_name = "TEXT", conflicts_with = "check_body_contains", help_heading = "Checks")]
     pub check_body_equals: Option<String>,
-    /// Text that the right body contains
+    /// Text that the body must contain
     #[arg(long, value_name = "TEXT", help_heading = "Checks")]
     pub check_body_contains: Option<String>,
-    /// A header that the right answer has (may be repeated)
+    /// A header that the response must have (may be repeated)
     #[arg(long = "check-header", value_name = "NAME: VALUE", help_heading = "Checks")]
     pub check_headers: Vec<String>,
-    /// The SHA-256 hash of the right body, in hexadecimal digits
+    /// SHA-256 hash of the correct body, in hexadecimal digits
     #[arg(long, value_name = "HASH", help_heading = "Checks")]
     pub check_body_sha256: Option<String>,
-    /// A value in the JSON of the right body, at a JSON pointer: /data/0/id=7 (may be repeated)
+    /// A value that the JSON body must have, at a JSON pointer: /data/0/id=7 (may be repeated)
     #[arg(long, value_name = "POINTER=VALUE", help_heading = "Checks")]
     pub check_json: Vec<String>,
 }

@@ -137,8 +137,8 @@ pub struct WarmUpFlag {
 /// How often all is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RoundsFlag {
-    /// Rounds, each of which measures every case once. auto: until the result is clear, without cases whose result already
-    /// is; a number: exactly that many, of which fewer than 3 give no verdict [default: auto]
+    /// Rounds, each of which measures every case once. auto: until the result is clear (a case whose result is clear
+    /// already is measured no further); a number: exactly that many; a verdict needs 3 [default: auto]
     #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Study")]
     pub rounds: Option<String>,
 }
@@ -154,7 +154,7 @@ pub struct MaxTimeFlag {
 /// How long a search may take.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BudgetFlag {
-    /// About how long all may take, the last comparisons included [default: 10m]
+    /// About how long the search may take, final comparisons included [default: 10m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Search")]
     pub budget: Option<String>,
 }
@@ -178,8 +178,9 @@ pub struct SeedFlag {
 /// Who drives the load.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GeneratorsFlag {
-    /// Share the load among generators, begun at one moment: local[:N] processes of this machine, ssh:DESTINATION[:N], kubernetes[:N]
-    /// pods (stampede load), or exec:'COMMAND'[:N], which runs the command that follows it [example: local:2,ssh:me@host]
+    /// Drive the load from several generators that begin at the same moment: local[:N] processes of this machine,
+    /// ssh:DESTINATION[:N], kubernetes[:N] pods (stampede load), or exec:'COMMAND'[:N], which runs the command that
+    /// follows it [example: local:2,ssh:me@host]
     #[arg(long, value_name = "A,B", help_heading = "Load")]
     pub generators: Option<String>,
 }
@@ -219,7 +220,7 @@ pub struct OrderFlag {
 /// How long first answers may take.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReadyTimeoutFlag {
-    /// How long a runtime may take to its first answer, and to each one that is checked before the load [default: 30s]
+    /// Time limit for the first response, and for each one that is checked before the load [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub ready_timeout: Option<String>,
 }
@@ -286,13 +287,13 @@ pub struct TopologyFlags {
     /// Copies of each runtime behind a balancer, all under the one total limit [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Topology")]
     pub replicas: Option<String>,
-    /// What stands in front: nginx or haproxy
+    /// Balancer in front of the replicas: nginx or haproxy
     #[arg(long, value_name = "PROGRAM", help_heading = "Topology")]
     pub balancer: Option<String>,
-    /// How it chooses a replica: round-robin or least-connections [default: round-robin]
+    /// How the balancer chooses a replica: round-robin or least-connections [default: round-robin]
     #[arg(long, value_name = "HOW", help_heading = "Topology")]
     pub balance: Option<String>,
-    /// Idle connections that it keeps to replicas, or off [default: 32]
+    /// Idle connections that the balancer keeps to replicas, or off [default: 32]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Topology")]
     pub upstream_keepalive: Option<String>,
     /// Clients speak TLS to the balancer

@@ -61,33 +61,33 @@ pub struct ForecastFlags {
     pub warm_up: Option<String>,
     #[command(flatten)]
     pub service: ServiceFlags,
-    /// CPU of an instance, each a point: 0.167,0.5,1 [default: as calibrated]
+    /// CPUs of an instance; each value is simulated: 0.167,0.5,1 [default: as calibrated]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
     pub cpus: Option<String>,
-    /// Memory of an instance, each a point: 256Mi,512Mi [default: as calibrated]
+    /// Memory of an instance; each value is simulated: 256Mi,512Mi [default: as calibrated]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
     pub memory: Option<String>,
     /// How many requests an instance works on at once; the others that it is given wait [default: the pool that
     /// the calibrating case was given, or that its runtime has by default]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub workers: Option<String>,
-    /// All instances share so many processors, as on a laptop [default: each has its own]
+    /// Processors that all instances share, as on a laptop [default: each has its own]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub host_cpus: Option<String>,
     #[command(flatten)]
     pub waiting: WaitingFlags,
-    /// Time that a start takes beside what was measured, as for the image to be there [default: 0s]
+    /// Extra time of each start, such as for downloading the image [default: 0s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub start_wait: Option<String>,
     /// Instances have more CPU while they start
     #[arg(long, help_heading = "Service")]
     pub start_boost: bool,
-    /// Instances have their CPU also between requests, and are paid for as long as they live
+    /// Instances keep their CPU between requests, and are paid for as long as they run
     #[arg(long, help_heading = "Service")]
     pub cpu_always: bool,
     #[command(flatten)]
     pub price: PriceFlag,
-    /// How often each point is simulated, with other luck [default: 5]
+    /// How often each combination is simulated, with other random arrivals [default: 5]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Simulation")]
     pub rounds: Option<String>,
     /// Seed; the same seed gives the same forecast [default: 1]

@@ -60,7 +60,7 @@ pub struct LoadFlags {
     /// How long [default: the length of the load's stages, or 8s]
     #[arg(long, short, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub duration: Option<String>,
-    /// Stop after this many requests; of a scenario, after this many flows of each group of users
+    /// Stop after this many requests; with --scenario, after this many flows of each user class
     #[arg(long, short = 'n', value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub requests: Option<String>,
     /// Threads, one per processor [default: half of the processors]

@@ -14,11 +14,24 @@ fn lacking(candidate: &Candidate) -> Vec<&'static str> {
 }
 
 impl ComparePlan {
-    /// What would be measured, as far as it is known before anything is started; with a line break at its end.
+    /// What would be measured, as far as it is known before anything is started, and without the cases of these runtimes, which are
+    /// missing; with a line break at its end.
     #[must_use]
-    pub fn outline(&self) -> String {
-        let ComparePlan { workload, candidates, limits, load, warm_up, duration, rounds, .. } = self;
-        let ids: Vec<&str> = candidates.iter().map(|candidate| candidate.id.as_str()).collect();
+    pub fn outline(&self, missing: &[String]) -> String {
+        let ComparePlan { workload, candidates, limits, load, warm_up, duration, rounds, at, .. } = self;
+        let is_missing =
+            |candidate: &&Candidate| missing.iter().any(|name| name.as_str() == candidate.runtime.id().as_str());
+        let (absent, here): (Vec<&Candidate>, Vec<&Candidate>) = candidates.iter().partition(is_missing);
+        let [absent, ids] = [absent, here].map(|of| of.iter().map(|one| one.id.as_str()).collect::<Vec<_>>());
+        let absent = match absent[..] {
+            [] => String::new(),
+            _ => format!("skipped, as they are not installed: {}\n", absent.join(", ")),
+        };
+        let open = at.map_or_else(String::new, |share| {
+            format!(
+                "then response times at {share} of the slowest one's throughput, and at {share} of each one's own\n"
+            )
+        });
         let time = humantime::format_duration;
         let windows = if self.window_by_pilots {
             format!("windows of {} at most, as pilots choose", time(*duration))
@@ -33,7 +46,7 @@ impl ComparePlan {
             Rounds::Auto { max_time } => format!("rounds until the result is clear: {} at most", time(*max_time)),
         };
         format!(
-            "{}: {}\n{} CPU and {} each, load {load}\n{windows}, {rounds}\n",
+            "{}: {}\n{absent}{} CPU and {} each, load {load}\n{windows}, {rounds}\n{open}",
             workload.id,
             ids.join(", "),
             limits.cpus,

@@ -44,7 +44,7 @@ pub struct ReproduceFlags {
     /// Multiply published durations by this; rates are unchanged [default: the experiment's own]
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
     pub scale: Option<String>,
-    /// Multiply the published rates of open loads with this; the report says so [default: 1]
+    /// Multiply the published rates of open loads by this; the report states it [default: 1]
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
     pub rate_scale: Option<String>,
     /// Times and rates as published

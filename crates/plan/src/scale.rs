@@ -50,7 +50,7 @@ pub struct ScaleFlags {
     pub deployment: DeploymentFlags,
     #[command(flatten)]
     pub service: ServiceFlags,
-    /// Another service in the same blocks, by what differs: cpus=0.167,memory=256Mi,concurrency=1,max-instances=6; also
+    /// Another service to compare with, by what differs: cpus=0.167,memory=256Mi,concurrency=1,max-instances=6; also
     /// runtime, min-instances, policy, name (may be repeated)
     #[arg(long, value_name = "KEY=VALUE,...", help_heading = "Service")]
     pub against: Vec<String>,
@@ -167,7 +167,7 @@ pub(crate) struct ServiceAsked {
     pub(crate) concurrency: u32,
     pub(crate) instances: InstancesAsked,
     pub(crate) policy: Policy,
-    /// For how long a request waits for an instance, where it is not the policy that says so.
+    /// How long a request may wait for an instance, where it is not the policy that says so.
     pub(crate) queue_wait: Option<Duration>,
     pub(crate) request_timeout: Duration,
     pub(crate) price: &'static Price,

@@ -7,6 +7,8 @@ use stampede_scale::{Basis, CloudRunParameters, CpuAllocation, PRICES, Policy, P
 
 use crate::mistake::Gathered;
 use crate::quantity::parse_time;
+use crate::suggestion::or_list;
+use crate::value_list::OrList;
 
 /// What Cloud Run gives an instance of a service that says nothing (cloud.google.com/run/docs/about-concurrency).
 pub(crate) const CONCURRENCY: u32 = 80;
@@ -14,13 +16,13 @@ pub(crate) const CONCURRENCY: u32 = 80;
 /// How instances are started and what each is given, unread. `None` takes the default.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceFlags {
-    /// The most requests that an instance is given at once [default: 80]
+    /// Requests that an instance is given at once, at most [default: 80]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub concurrency: Option<String>,
-    /// The fewest instances [default: 0]
+    /// Minimum number of instances [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub min_instances: Option<String>,
-    /// The most instances [default: as many as fit this machine's processors and memory]
+    /// Maximum number of instances [default: as many as fit this machine's processors and memory]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub max_instances: Option<String>,
     /// Connections that the shared database accepts: limits the number of instances by their workers
@@ -34,7 +36,7 @@ pub struct ServiceFlags {
 /// How long requests may wait.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WaitingFlags {
-    /// For how long a request waits for an instance [default: the policy's]
+    /// How long a request may wait for an instance [default: the policy's]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub queue_limit: Option<String>,
     /// How long a request may take until its answer begins [default: 5m]
@@ -46,8 +48,20 @@ pub struct WaitingFlags {
 #[derive(Args, Clone, Debug, Default)]
 pub struct PriceFlag {
     /// Price list, such as azure-container-apps; --price help lists all [default: cloud-run-requests]
-    #[arg(long, value_name = "NAME", help_heading = "Service")]
+    #[arg(long, value_name = "NAME", value_parser = OrList(price_list), help_heading = "Service")]
     pub price: Option<String>,
+}
+
+/// What `--price` takes: each name, and below it whose price it is, where, and when it is paid.
+fn price_list() -> String {
+    let lines = PRICES.iter().map(|price| {
+        let paid = match price.basis {
+            Basis::Requests => "paid while an instance answers requests",
+            Basis::Instances => "paid while an instance lives (forecast --cpu-always)",
+        };
+        format!("{}\n    {}\n    {}\n    {paid}\n", price.id, price.provider, price.regions)
+    });
+    lines.collect()
 }
 
 pub(crate) fn read_policy(typed: Option<&str>, mistakes: &mut Gathered) -> Policy {
@@ -78,8 +92,7 @@ pub(crate) fn read_price(typed: Option<&str>, allocation: CpuAllocation, mistake
         Some(price) if price.basis == basis => return price,
         Some(_) => mistakes.add(place, "is for instances that have their CPU at other times", fix),
         None => {
-            let ids = fits().map(|price| price.id).collect::<Vec<_>>().join(", ");
-            mistakes.add(place, "is not known", format!("choose one of {ids}"));
+            mistakes.add(place, "is not known", or_list("--price", typed, fits().map(|price| price.id)));
         }
     }
     default

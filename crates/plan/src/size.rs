@@ -17,7 +17,8 @@ use crate::flags::{
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_memory, read_time};
-use crate::tariff::read_tariff;
+use crate::tariff::{read_tariff, tariff_list};
+use crate::value_list::OrList;
 
 /// What a trial takes beside its load: start, readiness, verification, drain and stop.
 const BESIDE: Duration = Duration::from_secs(4);
@@ -68,8 +69,8 @@ pub struct SizeFlags {
     /// Sizes of the pool that are searched: 2,4,8 [default: 1 to 32, each twice the one before]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Limits")]
     pub pools: Option<String>,
-    /// Prices: the name of a tariff, or a file of your own [default: core-hours]
-    #[arg(long, value_name = "NAME|FILE", help_heading = "Search")]
+    /// Prices: the name of a price list (--prices help prints all), or a file of your own [default: core-hours]
+    #[arg(long, value_name = "NAME|FILE", value_parser = OrList(tariff_list), help_heading = "Search")]
     pub prices: Option<String>,
     #[command(flatten)]
     pub budget: BudgetFlag,

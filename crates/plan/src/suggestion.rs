@@ -15,6 +15,26 @@ pub(crate) fn suggest_or<'a>(
     nearest(typed, known).map_or_else(otherwise, |meant| format!("did you mean {meant}?"))
 }
 
+/// The names among `known` that were probably meant: the first that contain what was typed, or else the nearest.
+fn near<'a>(typed: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Vec<&'a str> {
+    const MOST: usize = 3;
+    let typed = typed.to_lowercase();
+    let containing = known.clone().into_iter().filter(|name| typed.len() > 1 && name.contains(&typed));
+    let containing: Vec<&str> = containing.take(MOST).collect();
+    if containing.is_empty() { nearest(&typed, known).into_iter().collect() } else { containing }
+}
+
+/// What to do about a value of this flag that is not known, of a flag that [`OrList`](crate::OrList) reads.
+#[must_use]
+pub fn or_list<'a>(flag: &str, typed: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    let all = format!("{flag} help lists all");
+    match near(typed, known)[..] {
+        [] => all,
+        [one] => format!("did you mean {one}? {all}"),
+        [ref others @ .., last] => format!("did you mean {} or {last}? {all}", others.join(", ")),
+    }
+}
+
 /// The name among `known` that was probably meant: one that is a slip of the finger away (edit distance of at most 1, or
 /// a quarter of what was typed), or else the most similar one that contains what was typed or resembles it
 /// (Jaro-Winkler similarity of at least 0.75).
@@ -55,5 +75,10 @@ mod tests {
         }
         assert_eq!(suggest("golang", known), "did you mean go?");
         assert_eq!(suggest("zzz", known), "use apache-mod-php, nginx-fpm, php-cli-server, go");
+        for (typed, meant) in
+            [("PHP", &["apache-mod-php", "php-cli-server"][..]), ("ngnix-fpm", &["nginx-fpm"]), ("zzz", &[])]
+        {
+            assert_eq!(near(typed, known), meant, "{typed}");
+        }
     }
 }

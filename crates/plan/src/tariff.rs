@@ -9,7 +9,7 @@ use stampede_scale::{MachineOffer, PriceBound, Tariff, TariffRates, tariff, tari
 
 use crate::document::{self, Document, Grammar, Place, Text};
 use crate::mistake::{Gathered, Mistakes};
-use crate::suggestion::suggest;
+use crate::suggestion::or_list;
 
 const FLAG: &str = "--prices";
 
@@ -47,6 +47,11 @@ struct MachineEntry {
     month: Text,
 }
 
+/// What `--prices` takes: each name, and below it whose prices they are.
+pub(crate) fn tariff_list() -> String {
+    tariffs().into_iter().map(|Tariff { id, provider, .. }| format!("{id}\n    {provider}\n")).collect()
+}
+
 /// The tariff that was asked for, the first of those that are known by default.
 pub(crate) fn read_tariff(typed: Option<&str>, mistakes: &mut Gathered) -> Option<Tariff> {
     let Some(typed) = typed else { return tariffs().into_iter().next() };
@@ -56,7 +61,7 @@ pub(crate) fn read_tariff(typed: Option<&str>, mistakes: &mut Gathered) -> Optio
     if !Path::new(typed).exists() {
         let all = tariffs();
         let names = all.iter().map(|tariff| tariff.id.as_str());
-        let fix = format!("{}, or name a file", suggest(typed, names));
+        let fix = format!("{}; a file of your own works too", or_list(FLAG, typed, names));
         mistakes.add(format!("{FLAG} {typed}"), "is neither known nor a file", fix);
         return None;
     }
@@ -184,6 +189,6 @@ mod tests {
         let mut mistakes = Gathered::default();
         assert_eq!(read_tariff(Some("hetzner"), &mut mistakes), None);
         let Mistakes(told) = mistakes.finish(Ok(())).unwrap_err();
-        assert_eq!(told[0].fix, "did you mean hetzner-cx?, or name a file");
+        assert_eq!(told[0].fix, "did you mean hetzner-cx? --prices help lists all; a file of your own works too");
     }
 }

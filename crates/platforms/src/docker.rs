@@ -645,9 +645,10 @@ pub fn examine() -> Finding {
                 }
             }
         }
-        Err(DockerError::NotThere { socket, source: _ }) => {
-            doctor::fine(DOCKER, format!("no engine at {}, which --platform docker alone needs", socket.display()))
-        }
+        Err(DockerError::NotThere { socket, source: _ }) => doctor::fine(
+            DOCKER,
+            format!("no engine at {}; only --platform docker and --image need one", socket.display()),
+        ),
         Err(error) => {
             let because = format!("--platform docker cannot be used: {}", with_causes(&error));
             doctor::warning(DOCKER, because, "or use --platform local")

@@ -167,10 +167,9 @@ fn answer(view: &CapacityView<'_>) -> String {
                 Some(term) => format!(" before {term} breaks"),
                 None if fell(view, *high) => format!(" before it fails, as it did at {}", number(*high)),
                 None if high.is_finite() => {
-                    " before it cannot keep up; the objective itself was not broken at any load that was tried"
-                        .to_owned()
+                    " before it cannot keep up; the SLO itself was met at every load that was tried".to_owned()
                 }
-                None => ", and the objective was met at every rate that was tried".to_owned(),
+                None => ", and the SLO was met at every rate that was tried".to_owned(),
             };
             let longer = view.capacity.probes.iter().any(|probe| probe.long && probe.meets);
             let sure = match (*confirmed, longer) {
@@ -181,16 +180,16 @@ fn answer(view: &CapacityView<'_>) -> String {
             format!("{who} takes about {} requests a second ({range}){next}{sure}{because}.", number(*rate))
         }
         Some(CapacityFound::Nothing { least, breaks }) => {
-            let broken = term(*breaks).unwrap_or_else(|| "the objective".to_owned());
+            let broken = term(*breaks).unwrap_or_else(|| "the SLO".to_owned());
             let best = best(view, *breaks);
             format!(
-                "{who} meets the objective at no rate: {broken} is already broken at {} requests a second{best}{because}.",
+                "{who} meets the SLO at no rate: {broken} is already broken at {} requests a second{best}{because}.",
                 number(*least)
             )
         }
         Some(CapacityFound::BeyondGenerator { met, limit }) => {
-            let met = met
-                .map_or_else(String::new, |met| format!(" The objective is met at {} requests a second.", number(met)));
+            let met =
+                met.map_or_else(String::new, |met| format!(" The SLO is met at {} requests a second.", number(met)));
             let at_limit = view.capacity.probes.iter().filter(|probe| probe.rate == *limit);
             let reason = at_limit.filter_map(|probe| probe.reason.as_deref()).next();
             match reason {

@@ -6,6 +6,7 @@ use stampede_analysis::{CaseSummary, METRICS, Metric, left_out, metric};
 use stampede_core::{CaseRole, Estimate, Outcome, Verdict, VerdictWord};
 
 use crate::StudyView;
+use crate::page;
 use crate::quantity::{in_tables, number_beside, ratio, scale, unit_in_tables};
 
 /// A column of figures.
@@ -26,9 +27,6 @@ enum Content {
     Ranks,
 }
 
-/// What a reader of the table must know.
-const LEGEND: &str = "Means over trials, with half of their 95 % interval (±). Response time counts from when a request was due, service time from when it was sent; a percentile is n/a if fewer than 50 requests of a trial exceed it. ? before a ratio means undecided, = equivalent. A rank is a range if the data do not decide it.";
-
 /// What stands behind the name of a case that is no candidate.
 pub(crate) fn mark(role: CaseRole) -> Option<&'static str> {
     match role {
@@ -38,20 +36,25 @@ pub(crate) fn mark(role: CaseRole) -> Option<&'static str> {
     }
 }
 
-/// The legend of the table of a study.
-pub(crate) fn legend(view: &StudyView<'_>) -> String {
+/// What the names of cases bear beside them, as far as these do.
+pub(crate) fn notes_on_names(view: &StudyView<'_>, names: &[String]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if names.iter().any(|name| name.ends_with(']')) {
+        notes.push("[1] is the number of a finding, explained below.".to_owned());
+    }
     let has = |role| view.study.cases.iter().any(|case| case.role == role);
-    let mut legend = LEGEND.to_owned();
-    for (role, what) in [
-        (CaseRole::Reference, "a reference that shows what is possible"),
-        (CaseRole::NotForProduction, "for development, not for production"),
-    ] {
+    for (role, what) in
+        [(CaseRole::Reference, "shows what is possible"), (CaseRole::NotForProduction, "for development only")]
+    {
         if let Some(mark) = mark(role).filter(|_| has(role)) {
-            legend.push_str(&format!(" ({mark}): {what}; never recommended."));
+            notes.push(format!("({mark}): {what}; never recommended."));
         }
     }
-    legend
+    notes
 }
+
+/// What no table is without: a case that fails is seen as one on the narrowest terminal.
+const FAILED: &str = "unanswered_share";
 
 /// All columns beside the case's name, in order.
 pub(crate) const COLUMNS: &[Column] = &[
@@ -65,7 +68,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     Column { content: Content::Mean("response_p99_us"), rank: 1 },
     Column { content: Content::Mean("service_p99_us"), rank: 7 },
     Column { content: Content::Mean("memory_peak_bytes"), rank: 2 },
-    Column { content: Content::Mean("unanswered_share"), rank: 1 },
+    Column { content: Content::Mean(FAILED), rank: 0 },
     Column { content: Content::Mean("throttled_share"), rank: 6 },
 ];
 
@@ -82,7 +85,7 @@ pub(crate) fn of_open_part(deciding: &'static Metric, summaries: &[&CaseSummary]
         columns.push(Column { content: Content::Mean(key), rank });
         columns.push(Column { content: Content::HalfWidth(key), rank: rank + 1 });
     }
-    columns.push(Column { content: Content::Mean("unanswered_share"), rank: 1 });
+    columns.push(Column { content: Content::Mean(FAILED), rank: 0 });
     columns
 }
 
@@ -123,14 +126,68 @@ impl Column {
             Content::Ranks => summary.ranks.as_ref().map(ranks),
         };
         figure.unwrap_or_else(|| {
-            let absent = match (summary.summary.is_empty(), self.rank) {
-                (true, 0) => unmeasured(view, summary),
-                (true, _) => "-",
+            let absent = match (summary.summary.is_empty(), self.leads()) {
+                (true, true) => unmeasured(view, summary),
+                (true, false) => "-",
                 (false, _) => "n/a",
             };
             absent.to_owned()
         })
     }
+
+    /// Whether it is the first column, which says what became of a case without figures.
+    fn leads(&self) -> bool {
+        self.rank == 0 && !matches!(self.content, Content::Mean(FAILED))
+    }
+
+    /// It with its cells, and with what a reader must know of them.
+    pub(crate) fn of_cells(&self, cells: Vec<String>) -> page::Column {
+        let notes = self.notes(&cells);
+        page::Column::figures(&self.title(), cells).headed(self.heading()).ranked(self.rank).noted(notes)
+    }
+
+    fn notes(&self, cells: &[String]) -> Vec<String> {
+        let any = |test: fn(&str) -> bool| cells.iter().any(|cell| test(cell));
+        let note = |holds: bool, text: &'static str| holds.then_some(text);
+        let has_figures = any(|cell| cell.starts_with(|first: char| first.is_ascii_digit()));
+        let lacks = any(|cell| cell == "n/a");
+        let notes = match self.content {
+            Content::Mean(key) => vec![
+                note(self.leads() && has_figures, "Figures are means over the starts of each server."),
+                note(key.starts_with("response_") && has_figures, "Response times count from when a request was due."),
+                note(key.starts_with("service_") && has_figures, "Service times count from when a request was sent."),
+                note(
+                    is_percentile(key) && lacks,
+                    "A percentile is n/a if fewer than 50 requests of a start exceed it.",
+                ),
+            ],
+            Content::HalfWidth(_) => vec![
+                note(any(|cell| cell.starts_with('±')), "± is half of the 95 % confidence interval."),
+                note(lacks && !any(|cell| cell.starts_with('±')), "± needs two starts or more."),
+            ],
+            Content::ToBest => {
+                let open = any(|cell| cell.starts_with('?'));
+                let equal = any(|cell| cell.starts_with('='));
+                vec![
+                    note(open && equal, "? before a ratio means undecided, = equivalent."),
+                    note(open && !equal, "? before a ratio means undecided."),
+                    note(equal && !open, "= before a ratio means equivalent."),
+                ]
+            }
+            Content::Ranks => {
+                vec![note(
+                    any(|cell| cell.len() > 1 && cell.contains('-')),
+                    "A rank is a range if the data do not decide it.",
+                )]
+            }
+        };
+        notes.into_iter().flatten().map(str::to_owned).collect()
+    }
+}
+
+/// Whether it is a percentile of response or service times, and not their mean or deviation.
+fn is_percentile(key: &str) -> bool {
+    key.contains("_p") && key.ends_with("_us")
 }
 
 /// What became of a case without any figure.

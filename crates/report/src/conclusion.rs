@@ -89,8 +89,8 @@ fn method(view: &StudyView<'_>) -> String {
     let n = analysis.verdicts.iter().map(|verdict| verdict.ratio.n).max().unwrap_or(0);
     let pairs = analysis.verdicts.len();
     let family = match pairs {
-        1 => String::new(),
-        _ => format!("; directions at {} over all {pairs} pairs (Holm)", percent(ERROR)),
+        0 | 1 => String::new(),
+        _ => format!("; faster and slower are tested at {} over all {pairs} pairs (Holm)", percent(ERROR)),
     };
     let first = analysis.recommendation.as_ref().and_then(first_interval).unwrap_or_default();
     let floor = trust::floor(view).map(|floor| format!("; {floor}")).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stampede_analysis::{Bottleneck, CaseSummary, left_out, planned};
 use stampede_core::{
-    Case, CaseId, CaseRole, Finding, LeftOut, Origin, Outcome, Revision, ServedAnswer, Severity, Study, StudyKind,
+    Case, CaseId, CaseRole, Finding, LeftOut, Origin, Outcome, Revision, Role, ServedAnswer, Severity, Study, StudyKind,
 };
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
@@ -388,6 +388,34 @@ pub(crate) fn settings(cases: &[Case]) -> Vec<CaseSettings> {
             .collect(),
     });
     cases.collect()
+}
+
+/// The settings that a reader must see before cases are measured: those that somebody gave, that differ between cases of one runtime, or
+/// that decide how much is worked on at once; and how many others there are. Cases that are alike in all that is shown are one.
+pub(crate) fn notable_settings(cases: &[Case]) -> (Vec<(Vec<CaseId>, CaseSettings)>, usize) {
+    let differs = |case: &Case, name: &str| {
+        let others = cases.iter().filter(|other| other.runtime == case.runtime);
+        others.into_iter().any(|other| other.tuning.get(name) != case.tuning.get(name))
+    };
+    let (mut shown, mut others) = (Vec::<(Vec<CaseId>, CaseSettings)>::new(), 0);
+    for (case, all) in cases.iter().zip(settings(cases)) {
+        let notable = case.tuning.iter().map(|(name, setting)| {
+            // Beside it other settings choose a mode: who supervises, for example.
+            let decides = setting.role == Some(Role::PoolSize) || (setting.role == Some(Role::Mode) && name == "mode");
+            decides || setting.origin == Origin::Given || differs(case, name)
+        });
+        let (kept, rest): (Vec<_>, Vec<_>) = all.settings.into_iter().zip(notable).partition(|(_, notable)| *notable);
+        others += rest.len();
+        let settings = kept.into_iter().map(|(setting, _)| setting).collect();
+        let one = CaseSettings { settings, ..all };
+        let alike =
+            |(_, known): &&mut (_, CaseSettings)| (&known.version, &known.settings) == (&one.version, &one.settings);
+        match shown.iter_mut().find(alike) {
+            Some((names, _)) => names.push(case.id.clone()),
+            None => shown.push((vec![case.id.clone()], one)),
+        }
+    }
+    (shown, others)
 }
 
 fn study(view: &StudyView<'_>) -> String {

@@ -13,6 +13,7 @@ mod forecast;
 mod picture;
 mod prose;
 mod study;
+mod title;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -23,7 +24,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior, Value, context, escape_formatter};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use stampede_core::{StudyKind, shell_line};
+use stampede_core::{RuntimeId, StudyKind, shell_line};
 
 use self::document::WireDocument;
 use self::study::{StudyPage, Table};
@@ -113,6 +114,8 @@ fn is_unprintable(c: char) -> bool {
 #[derive(Serialize)]
 struct Head {
     title: String,
+    /// By which name it is stored.
+    origin: Option<String>,
     /// What it comes to, in a sentence; that of the only study where there is none.
     lead: Option<String>,
     blocks: Vec<HeadBlock>,
@@ -169,6 +172,7 @@ impl HeadBlock {
         for block in blocks {
             // Of several figures the first decides.
             let folded = matches!(all.last(), Some(Self::Table { .. }));
+            let legend = if let Block::Table(table) = &block { table.legend() } else { None };
             let next = match block {
                 Block::Gap | Block::Heading { level: 1, .. } => continue,
                 Block::Caption(text) | Block::Heading { text, .. } => Self::Heading { text },
@@ -185,6 +189,7 @@ impl HeadBlock {
                 (Some(Self::List { items }), Self::List { items: more }) => items.extend(more),
                 (_, next) => all.push(next),
             }
+            all.extend(legend.map(|text| Self::paragraph(&text)));
         }
         all
     }
@@ -201,9 +206,9 @@ pub fn study_of_dashboard(view: &StudyView<'_>) -> String {
 }
 
 fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
-    let title = format!("{}, {}", view.study.workload, view.study.id);
     let (lead, blocks) = answer(view).unzip();
-    let head = Head { title, lead, blocks: blocks.unwrap_or_default(), commands: Vec::new() };
+    let (title, origin) = (title::of_study(view), Some(title::origin(view)));
+    let head = Head { title, origin, lead, blocks: blocks.unwrap_or_default(), commands: Vec::new() };
     framed(&head, &view.with_parts(), home, home.is_some() && view.finished_at.is_none())
 }
 
@@ -278,6 +283,7 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
     let again = [&command[..], &studies_flag, &page_flag].concat();
     let head = Head {
         title: format!("{}: {}", publication.name, publication.title),
+        origin: None,
         lead: Some(replication::lead(view)),
         blocks,
         commands: vec![
@@ -295,7 +301,8 @@ pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
     let mut blocks = vec![HeadBlock::table(table)];
     blocks.extend(gate::methods(view).into_iter().map(HeadBlock::paragraph));
     let head = Head {
-        title: format!("{} / {}", view.base, view.head),
+        title: format!("{} compared with {}", view.head, view.base),
+        origin: None,
         lead: Some(gate::conclusion(view)),
         blocks,
         commands: Vec::new(),
@@ -319,14 +326,18 @@ pub fn tune(view: &TuneView<'_>) -> String {
     ];
     let lead = Some(tune::conclusion(view).join(" "));
     let studies: Vec<StudyView<'_>> = view.held.iter().map(|held| held.view).collect();
-    page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, commands: Vec::new() }, &studies)
+    let runtime = view.runtime.as_ref().map(RuntimeId::as_str);
+    let title = format!("{}: its best settings", title::on(view.workload, runtime.into_iter()));
+    let origin = Some(format!("search {}", view.id));
+    page(&Head { title, origin, lead, blocks, commands: Vec::new() }, &studies)
 }
 
 /// A page about a search for a size: what it found, and the blocks that show that it holds.
 pub fn size(view: &SizeView<'_>) -> String {
     let Page { answer, blocks } = size::page(view);
     let head = Head {
-        title: format!("{}, {}", view.workload, view.id),
+        title: format!("{}: the cheapest size", view.workload),
+        origin: Some(format!("search {}", view.id)),
         lead: Some(answer.join(" ")),
         blocks: HeadBlock::all(blocks),
         commands: Vec::new(),

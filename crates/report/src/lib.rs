@@ -23,6 +23,7 @@ mod inside;
 pub mod json;
 pub mod ladder;
 mod layout;
+pub mod list;
 pub mod live;
 pub mod load;
 pub mod markdown;

@@ -37,7 +37,7 @@ fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
     blocks.extend(digest.bottlenecks.iter().cloned().map(Block::Paragraph));
     blocks.push(Block::Paragraph(digest.question.clone()));
     blocks.extend(ground(&digest));
-    blocks.extend(cases(view, &digest));
+    blocks.push(Block::Table(cases(view, &digest)));
     if !digest.kinds.is_empty() {
         blocks.extend([Block::Caption(KINDS.to_owned()), Block::Table(each_kind(&digest.kinds))]);
     }

@@ -34,7 +34,7 @@ pub(crate) fn blocks(view: &StudyView<'_>) -> Vec<Block> {
     let missing = left_out.iter().map(|LeftOut { case, reason, .. }| Block::Warning(format!("{case}: {reason}")));
     blocks.extend(Block::list("Not measured at this rate", missing));
     let title = shared.analysis.primary.title;
-    let verdicts = format!("Verdicts on the {title}: ratios within rounds, each with its 95 % interval");
+    let verdicts = format!("Pairs, by {title}: ratio within each round, with its 95 % interval");
     blocks.extend(Block::list(&verdicts, sentences(shared, name).into_iter().map(Block::Item)));
     if let [own] = own {
         blocks.extend([
@@ -63,10 +63,9 @@ fn figures<'a>(
     columns: impl IntoIterator<Item = &'a columns::Column>,
     rows: &[(StudyView<'_>, &CaseSummary)],
 ) -> Vec<Column> {
-    let figures = columns.into_iter().map(|column| {
-        let cells = rows.iter().map(|(view, summary)| column.cell(view, summary)).collect();
-        Column::figures(&column.title(), cells).headed(column.heading()).ranked(column.rank)
-    });
+    let figures = columns
+        .into_iter()
+        .map(|column| column.of_cells(rows.iter().map(|(view, summary)| column.cell(view, summary)).collect()));
     figures.collect()
 }
 

@@ -141,6 +141,9 @@ impl Screen {
                 let (heading, rows) = table.lines(self.width);
                 heading.iter().for_each(|line| self.line(Style::Strong, line));
                 rows.iter().for_each(|line| self.line(Style::Plain, line));
+                if let Some(legend) = table.legend_within(self.width) {
+                    self.wrapped(Style::Plain, "", &legend, 0);
+                }
             }
             Block::Gap if self.text.is_empty() => self.text.push('\n'),
             Block::Gap => self.part(),

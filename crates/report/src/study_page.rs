@@ -4,7 +4,7 @@ use stampede_analysis::Explanation;
 
 use crate::StudyView;
 use crate::audits::MADE;
-use crate::columns::{COLUMNS, legend};
+use crate::columns::{COLUMNS, notes_on_names};
 use crate::conclusion::VERDICTS;
 use crate::digest::Digest;
 use crate::page::{Block, Column, Table};
@@ -20,15 +20,14 @@ pub(crate) fn ground(digest: &Digest) -> impl Iterator<Item = Block> {
 }
 
 /// The figures of all cases.
-pub(crate) fn cases(view: &StudyView<'_>, digest: &Digest) -> [Block; 2] {
+pub(crate) fn cases(view: &StudyView<'_>, digest: &Digest) -> Table {
     let summaries = &view.analysis.cases;
-    let names = Column::names("case", summaries.iter().map(|summary| digest.name(&summary.case)).collect());
-    let figures = COLUMNS.iter().map(|column| {
-        let cells = summaries.iter().map(|summary| column.cell(view, summary)).collect();
-        Column::figures(&column.title(), cells).headed(column.heading()).ranked(column.rank)
-    });
-    let table = Table { columns: [names].into_iter().chain(figures).collect() };
-    [Block::Table(table), Block::Legend(legend(view))]
+    let names: Vec<String> = summaries.iter().map(|summary| digest.name(&summary.case)).collect();
+    let notes = notes_on_names(view, &names);
+    let figures = COLUMNS
+        .iter()
+        .map(|column| column.of_cells(summaries.iter().map(|summary| column.cell(view, summary)).collect()));
+    Table { columns: [Column::names("case", names).noted(notes)].into_iter().chain(figures).collect() }
 }
 
 /// The changes that were tried.

@@ -1,11 +1,11 @@
 //! A study for a terminal.
 
 use stampede_analysis::Explanation;
-use stampede_core::Study;
+use stampede_core::{CaseId, Study};
 
 use crate::StudyView;
 use crate::conclusion::Conclusion;
-use crate::digest::{self, Digest};
+use crate::digest::{self, CaseSettings, Digest};
 use crate::layout::wrap;
 use crate::page::{Block, Column, Page, Table};
 use crate::steps::{KINDS, by_kind};
@@ -32,7 +32,7 @@ fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
     let (plain, method) = conclusion.map(|Conclusion { plain, method }| (plain, method)).unzip();
     first(&digest, plain, blocks);
     blocks.extend([Block::Gap, Block::Strong(digest.question.clone())]);
-    blocks.extend(cases(view, &digest));
+    blocks.push(Block::Table(cases(view, &digest)));
     if !digest.kinds.is_empty() {
         let table = by_kind("case, request", &digest.kinds, |case| digest.name(case));
         blocks.extend([Block::Caption(KINDS.to_owned()), Block::Table(table)]);
@@ -75,17 +75,49 @@ fn head(digest: &Digest) -> Vec<Block> {
 pub fn settings(study: &Study, width: usize, color: bool) -> String {
     let mut blocks = vec![Block::Gap, Block::Caption("Settings".to_owned())];
     for case in digest::settings(digest::told_apart(study)) {
-        let (settings, reasons) =
-            case.settings.into_iter().map(|(name, reason)| (format!("    {name}"), reason)).unzip();
-        let columns = vec![Column::names("setting", settings), Column::prose("reason", reasons)];
-        blocks.extend([Block::Item(format!("{}: {}", case.case, case.version)), Block::Table(Table { columns })]);
+        let name = case.case.to_string();
+        blocks.extend(of_case(&name, case));
     }
     Page { answer: Vec::new(), blocks }.terminal(width, color)
+}
+
+/// Renders those of them that a reader must see before anything is measured, and where the others are.
+pub fn notable_settings(study: &Study, width: usize, color: bool) -> String {
+    let (cases, others) = digest::notable_settings(digest::told_apart(study));
+    let mut blocks = vec![Block::Gap, Block::Caption("Settings".to_owned())];
+    for (names, case) in cases {
+        let names: Vec<&str> = names.iter().map(CaseId::as_str).collect();
+        blocks.extend(of_case(&names.join(", "), case));
+    }
+    if others > 0 {
+        let more = if others == 1 { "1 more is a default".to_owned() } else { format!("{others} more are defaults") };
+        blocks.push(Block::Item(format!("{more}: stampede show prints all, with a reason for each")));
+    }
+    Page { answer: Vec::new(), blocks }.terminal(width, color)
+}
+
+fn of_case(name: &str, case: CaseSettings) -> Vec<Block> {
+    let heading = Block::Item(format!("{name}: {}", case.version));
+    if case.settings.is_empty() {
+        return vec![heading];
+    }
+    let (settings, reasons) = case.settings.into_iter().map(|(name, reason)| (format!("    {name}"), reason)).unzip();
+    let columns = vec![Column::names("setting", settings), Column::prose("reason", reasons)];
+    vec![heading, Block::Table(Table { columns })]
 }
 
 /// Renders where PHP's time went in one case of a study; nothing of one that was not sampled.
 pub fn inside(view: &StudyView<'_>, case: &str, width: usize, color: bool) -> String {
     Page { answer: Vec::new(), blocks: inside::of_named(view, case) }.terminal(width, color)
+}
+
+/// A text of which lines that are too long are broken between words, with their further lines set in as a list has them.
+pub fn fitted(text: &str, width: usize) -> String {
+    let fit = |line: &str| match line.chars().count() <= width {
+        true => line.to_owned(),
+        false => paragraph(line, 4, width),
+    };
+    text.lines().map(|line| fit(line) + "\n").collect()
 }
 
 /// A text broken into lines between words; all but the first begin with as many blanks as `hang`.

@@ -38,7 +38,7 @@ pub(crate) fn warm_up(view: &StudyView<'_>) -> String {
         let cases = if all { "all".to_owned() } else { cases.join(", ") };
         format!("{} s for {cases}{remark}", length.as_secs_f64())
     });
-    format!("warm-up by pilots: {}", told.collect::<Vec<_>>().join("; "))
+    format!("warm-up, by a short trial of each case: {}", told.collect::<Vec<_>>().join("; "))
 }
 
 /// What the reference server shows of the machine; none if it was not measured.
@@ -60,9 +60,9 @@ pub(crate) fn yard_stick(view: &StudyView<'_>) -> Option<String> {
     };
     let rate = number(median_rps);
     let mut text = match readings {
-        1 => format!("reference server: {rate} req/s in its only reading"),
+        1 => format!("machine speed (reference server): {rate} req/s in its only reading"),
         _ => format!(
-            "reference server: {readings} readings, {} to {} times their median of {rate} req/s",
+            "machine speed (reference server): {} to {} of its median, {rate} req/s, over {readings} readings",
             ratio(low),
             ratio(high)
         ),

@@ -223,7 +223,7 @@ fn method(view: &StudyView<'_>, explanation: &Explanation) -> String {
     let n = explanation.tests.iter().filter_map(|test| Some(test.ratio?.n)).max().unwrap_or(0);
     let floor = crate::trust::floor(view).map(|floor| format!("; {floor}")).unwrap_or_default();
     format!(
-        "Method: {}, ratios within {n} {}; directions at 5 % over all {} changes (Holm); an effect below {} counts as none; changes are ranked by effect (logarithm of the ratio over that of the change){floor}.",
+        "Method: {}, ratios within {n} {}; faster and slower are tested at 5 % over all {} changes (Holm); an effect below {} counts as none; changes are ranked by effect (logarithm of the ratio over that of the change){floor}.",
         view.analysis.primary.title,
         if n == 1 { "round" } else { "rounds" },
         explanation.tests.len(),

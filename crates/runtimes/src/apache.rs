@@ -107,7 +107,7 @@ pub(crate) fn connection_defaults(cx: &DefaultsContext<'_>) -> Tuning {
             "Apache's own 511, or the load's connections where they are more, so that none is refused",
         )
         .with_default("KeepAlive", "On", "Apache's own default")
-        .with_default("MaxKeepAliveRequests", 0, "without end; Apache's own 100 would be measured as new connections")
+        .with_default("MaxKeepAliveRequests", 0, "unlimited; with Apache's own 100, reconnecting would be measured too")
         .with_default("KeepAliveTimeout", front::KEEPALIVE_SECONDS, front::KEEPALIVE_REASON)
         .with_default(FIELD_SIZE, 8190, "Apache's own default")
 }

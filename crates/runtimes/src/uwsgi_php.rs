@@ -156,7 +156,7 @@ impl Runtime for UwsgiPhp {
                 "without the router, which holds back the end of each answer; connections are closed",
             )
             .with_default("processes", pool.workers, pool.reason)
-            .with_default("cheaper", 0, "no worker is started or ended while measuring")
+            .with_default("cheaper", 0, "no worker starts or stops while measuring")
             .with_default(
                 "listen",
                 u64::from(cx.load.connections()).max(100),

@@ -151,13 +151,13 @@ pub(crate) enum Asked {
     Show(Box<ShowArgs>),
     /// Write a report on a stored study as one self-contained HTML file
     ///
-    /// Verdicts and findings are recomputed from the study's records. The file holds all of them, and writes them out as JSON
-    /// and CSV.
+    /// Verdicts and findings are recomputed from the study's records. The file holds all records, and has buttons that
+    /// save them as JSON and CSV.
     Report(ReportArgs),
     /// Browse all stored studies: a dashboard on this machine
     ///
-    /// A list to search, the report of each study, any two beside each other, and a metric over time. It changes nothing, and
-    /// ends with Ctrl-C. Other machines reach it only at an address that is given, and only with a token.
+    /// A searchable list, the report of each study, two studies side by side, and a metric over time. It changes
+    /// nothing, and ends with Ctrl-C. Other machines reach it only at the address that you give, and only with a token.
     Serve(ServeArgs),
     /// Write a stored study into one file, to keep it or give it to others
     ///
@@ -175,8 +175,9 @@ pub(crate) enum Asked {
     Doctor(DoctorArgs),
     /// Stop and remove what a killed Stampede left behind
     ///
-    /// Processes, control groups and folders of runs whose Stampede is gone. What a living Stampede uses is not touched.
-    /// The next `stampede compare` does the same. With --platform kubernetes: jobs and pods of loads in a namespace.
+    /// Processes, control groups and folders of runs whose Stampede is gone. What a running Stampede uses is not
+    /// touched. The next `stampede compare` does the same. With --platform kubernetes: jobs and pods of loads in a
+    /// namespace.
     Clean(CleanArgs),
     /// Print the help of a command, or its manual page
     Help(HelpArgs),

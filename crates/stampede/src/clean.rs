@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CleanArgs) -> Outcome {
     }
     let CleanReport { done, problems, alive } = &report;
     if *alive > 0 {
-        screen::note(&format!("left alone: {alive} of a Stampede that runs"));
+        screen::note(&format!("kept: {alive} of a Stampede that is still active"));
     }
     if done.is_empty() && problems.is_empty() && removed.is_empty() {
         screen::note("nothing to clean");

@@ -4,10 +4,10 @@ pub(crate) mod args;
 
 use stampede_conduct::{Deciding, Exit, Failure, Host, StudyRequest, carry_out, compare_with_open_part, read_metric};
 use stampede_core::StudyKind;
-use stampede_plan::ComparePlan;
+use stampede_plan::{ComparePlan, PlatformChoice};
 
 use crate::compare::args::CompareArgs;
-use crate::{Outcome, doctor, screen};
+use crate::{Outcome, doctor, list, screen};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
@@ -16,7 +16,8 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
     let (plan, place) = Failure::both(plan, study.on(host))?;
     let metric = read_metric(metric.metric)?;
     if dry_run {
-        screen::print(&plan.outline())?;
+        let missing = if plan.platform == PlatformChoice::Local { list::not_installed()? } else { Vec::new() };
+        screen::print(&plan.outline(&missing))?;
         return Ok(Exit::Done);
     }
     let kind = if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare };

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, FromArgMatches, value_parser};
 use stampede_catalogue::own_folder;
-use stampede_conduct::{Bench, Host};
+use stampede_conduct::{Bench, Host, metric_list};
+use stampede_plan::OrList;
 use stampede_report::{FORMATS, Format};
 
 use crate::backend::BackendChoice;
@@ -32,7 +33,7 @@ pub(crate) struct BackendArgs {
 pub(crate) struct MetricArgs {
     /// Metric that decides, such as requests_per_cpu_second; --metric help lists all [default: throughput under closed
     /// load, the p99 response time under open load]
-    #[arg(long, value_name = "KEY", help_heading = "Study")]
+    #[arg(long, value_name = "KEY", value_parser = OrList(metric_list), help_heading = "Study")]
     pub(crate) metric: Option<String>,
 }
 

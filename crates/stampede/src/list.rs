@@ -7,6 +7,7 @@ use std::path::Path;
 use stampede_core::{CaseId, Rounds, StudyKind, printable};
 use stampede_machine::Installable;
 use stampede_plan::Catalogue;
+use stampede_report::list::{self, StudyEntry};
 use stampede_store::{Store, StudyRow};
 
 use crate::exit::{Exit, Failure};
@@ -28,38 +29,46 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What can be installed: a line with the version found, or what is missing.
+/// What can be installed: the version found, what it is, and what is missing.
 fn installable(look: impl Future<Output = Vec<Installable>>) -> Result<Vec<String>, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let lines = runtime.block_on(look).into_iter().flat_map(|Installable { name, title, version, missing }| {
+    let rows = waited(look)?.into_iter().map(|Installable { name, title, version, missing }| {
         let state = version.unwrap_or_else(|| "not installed".to_owned());
-        let below = std::iter::once(title).chain(missing).map(|line| format!("{:<24} {line}", ""));
-        std::iter::once(format!("{name:<24} {state}")).chain(below).collect::<Vec<_>>()
+        (name, [vec![state, title], missing].concat())
     });
-    Ok(lines.collect())
+    Ok(list::named(rows, screen::width()))
 }
 
 /// The runtimes that are installed, by name.
 pub(crate) fn installed() -> Result<Vec<String>, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    Ok(runtime.block_on(stampede_machine::installed_runtimes()))
+    waited(stampede_machine::installed_runtimes())
+}
+
+/// Those for which something is missing.
+pub(crate) fn not_installed() -> Result<Vec<String>, Failure> {
+    let lacks = |one: Installable| (!one.missing.is_empty()).then_some(one.name);
+    Ok(waited(stampede_machine::runtimes())?.into_iter().filter_map(lacks).collect())
 }
 
 /// What is installed where this runs, for a Stampede outside of the container that this runs in.
 pub(crate) fn answer(questions: &str) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    screen::print(&runtime.block_on(stampede_platforms::docker::answer(questions)).map_err(Failure::usage)?)?;
+    screen::print(&waited(stampede_platforms::docker::answer(questions))?.map_err(Failure::usage)?)?;
     Ok(Exit::Done)
 }
 
+/// What comes of looking around.
+fn waited<T>(look: impl Future<Output = T>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    Ok(runtime.block_on(look))
+}
+
 fn workloads() -> Result<Vec<String>, Failure> {
-    let mut lines = Vec::new();
+    let mut rows = Vec::new();
     for name in BuiltIn.workloads() {
         let folder = BuiltIn.workload_folder(&name).map_err(Failure::missing)?;
         let workload = stampede_plan::read_workload(&folder).map_err(Failure::missing)?;
-        lines.push(format!("{name:<16} {}", workload.title));
+        rows.push((name, vec![workload.title]));
     }
-    Ok(lines)
+    Ok(list::named(rows, screen::width()))
 }
 
 fn studies(path: &Path) -> Result<Vec<String>, Failure> {
@@ -68,13 +77,8 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
         screen::note("no studies yet; run stampede compare markdown");
         return Ok(Vec::new());
     }
-    let width = rows.iter().map(|row| row.id.as_str().len()).max().unwrap_or(0);
-    let mut lines =
-        vec![format!("{:<width$}  {:<22} {:>9}  {:<18}  cases", "study", "question", "trials", "finished (UTC)")];
-    for StudyRow { id, kind, workload, started_at: _, finished_at, rounds, cases, revisions, trials, imported_at } in
-        rows
-    {
-        let question = format!("{kind} {workload}");
+    let entry = |row: StudyRow| {
+        let StudyRow { id, kind, workload, finished_at, rounds, cases, revisions, trials, imported_at, .. } = row;
         let trials = match rounds {
             // Settings that are shown to be worse leave a race.
             Rounds::Fixed(rounds) if kind != StudyKind::Tune => format!("{trials}/{}", rounds * cases.len() as u32),
@@ -82,9 +86,9 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
         };
         let of = revisions.iter().map(|revision| format!(" {revision}")).collect::<String>();
         let imported = if imported_at.is_some() { " (imported)" } else { "" };
-        let finished = finished_at.map_or_else(|| "no".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
         let cases = cases.iter().map(CaseId::as_str).collect::<Vec<_>>().join(", ");
-        lines.push(format!("{id:<width$}  {question:<22} {trials:>9}  {finished:<18}  {cases}{of}{imported}"));
-    }
-    Ok(lines)
+        let question = format!("{kind} {workload}: {cases}{of}{imported}");
+        StudyEntry { id: id.to_string(), finished_at, trials, question }
+    };
+    Ok(list::studies(&rows.into_iter().map(entry).collect::<Vec<_>>(), screen::width()))
 }

@@ -33,7 +33,8 @@ impl Notices for OnScreen {
     }
 
     fn settings(&self, study: &Study) {
-        screen::note(&stampede_report::terminal::settings(study, screen::width(), screen::colour_on(&io::stderr())));
+        let colour = screen::colour_on(&io::stderr());
+        screen::note(&stampede_report::terminal::notable_settings(study, screen::width(), colour));
     }
 
     fn stopping(&self, quiet: bool) {

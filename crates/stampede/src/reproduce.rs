@@ -31,10 +31,12 @@ pub(crate) fn run(args: Box<ReproduceArgs>, host: &dyn Host) -> Outcome {
 }
 
 fn list() -> Outcome {
+    let mut rows = Vec::new();
     for known in catalogue::publications() {
         let title = known.title().map_err(Failure::usage)?;
-        screen::print(&format!("{:<18} {title}\n", known.name))?;
+        rows.push((known.name, vec![title]));
     }
+    screen::print(&(stampede_report::list::named(rows, screen::width()).join("\n") + "\n"))?;
     Ok(Exit::Done)
 }
 

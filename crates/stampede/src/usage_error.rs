@@ -5,14 +5,18 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
+use stampede_report::terminal::fitted;
 
 use crate::args::Args;
 use crate::screen;
 
 /// Says it and ends this program as clap does: with 2, or with 0 where help was asked for.
 pub(crate) fn end(error: &clap::Error) -> ! {
-    let Some(text) = told(error, std::env::args_os().skip(1)) else { error.exit() };
-    screen::error(&text);
+    match (stampede_plan::listed(error), told(error, std::env::args_os().skip(1))) {
+        (Some(list), _) => drop(screen::print(&fitted(list, screen::width()))),
+        (None, Some(text)) => screen::error(&text),
+        (None, None) => error.exit(),
+    }
     std::process::exit(error.exit_code())
 }
 
@@ -94,6 +98,26 @@ mod tests {
         for (line, wanted) in cases {
             assert_eq!(answer(line).as_deref(), Some(wanted), "{line}");
         }
+    }
+
+    #[test]
+    fn values_are_listed_as_an_answer() {
+        for (line, first, others) in [
+            ("stampede compare --metric help", "throughput_rps            requests per second; more is better", 15),
+            ("stampede tune --metric list", "throughput_rps            requests per second; more is better", 15),
+            ("stampede gate --metric help", "throughput_rps            requests per second; more is better", 15),
+            ("stampede forecast --price help", "cloud-run-requests", 12),
+            ("stampede scale --price list", "cloud-run-requests", 12),
+            ("stampede size --prices help", "core-hours", 12),
+        ] {
+            let error = Args::try_parse_from(line.split(' ')).expect_err("help is asked for");
+            assert_eq!(error.exit_code(), 0, "{line}");
+            let text = fitted(stampede_plan::listed(&error).expect("it is a list"), 80);
+            assert_eq!(text.lines().next(), Some(first), "{line}");
+            assert!(text.lines().count() > others && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
+        let error = Args::try_parse_from(["stampede", "--help"]).expect_err("help is asked for");
+        assert_eq!(stampede_plan::listed(&error), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
     if !place.bench.quiet {
         tell_differences(study, &host.machine());
         for (change, why) in left_out {
-            screen::paragraph(&format!("left out: {change}: {why}"), 2);
+            screen::paragraph(&format!("skipped: {change}: {why}"), 2);
         }
     }
     let request = StudyRequest {

@@ -74,7 +74,7 @@ async fn the_request_that_changes_another_ones_answer_is_named_with_the_differen
     *tuning = tuning.clone().with_default("mode", "worker", "");
     let (trials, launches) = trials(&bench, move || kept_by(1, script)).await;
     insta::assert_snapshot!(reason(&trials[0]), @r"
-    leaks state from one request into another: `GET /cart` changes what `GET /` answers: the body differs (- expected, + came):
+    leaks state from one request into another: `GET /cart` changes what `GET /` answers: the body differs (- expected, + received):
       line 1:
       - hello
       + 1 item

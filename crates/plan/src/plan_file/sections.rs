@@ -160,11 +160,11 @@ pub(crate) struct StudySection {
     /// to, and fewer than 3 give no verdict.
     #[schemars(extend("examples" = ["auto", 3]))]
     pub(crate) rounds: Option<Text>,
-    /// Time limit for rounds: auto. By default 10m, or what three rounds need.
+    /// Time limit for rounds: auto. By default 10m, or longer if three rounds need it.
     #[schemars(extend("examples" = ["10m"]))]
     pub(crate) max_time: Option<Text>,
     /// How the cases of a round are measured: windows, the default, one after the other; turns, all up together and measured
-    /// in turns of about 0.4 s; auto, turns where they hold.
+    /// in turns of about 0.4 s; auto, turns where these are reliable.
     #[schemars(extend("examples" = ["turns", "auto"]))]
     pub(crate) order: Option<Text>,
     /// Then latency is measured under an open load: at this share of what the slowest candidate answers, 1% to 95%.

@@ -107,13 +107,13 @@ pub(super) fn judge(activity: &Activity) -> [Finding; 2] {
     let stolen = match stolen {
         None => fine("steal", "the kernel does not say whether other machines take time from the processors"),
         Some(share) => {
-            let text = format!("other machines had {:.1} % of the processors' time", share * 100.0);
+            let text = format!("the host gave {:.1} % of CPU time to other virtual machines (steal)", share * 100.0);
             let finding = if *share > STOLEN {
                 warning(
                     "steal",
                     text,
-                    "measure at another time or on a machine of your own; requests per CPU-second and blocks that stand out \
-                     tell how much it matters",
+                    "measure at another time or on a machine of your own; requests per CPU-second, and rounds that stand \
+                     out, show how much it matters",
                 )
             } else {
                 fine("steal", text)

@@ -96,9 +96,9 @@ pub fn enter(root: &Path) -> Result<(), ScopeError> {
     Err(ScopeError::Again(systemd_run().arg(program).args(env::args_os().skip(1)).env(TRIED, "1").exec()))
 }
 
-/// Whether this process can make limited groups where it is. `root` is as for [`enter`].
-pub fn can_limit(root: &Path) -> bool {
-    Hierarchy::detect(root).is_ok()
+/// Whether this process can make no limited groups where it is, and root could. `root` is as for [`enter`].
+pub fn root_can_limit(root: &Path) -> bool {
+    Hierarchy::detect(root).is_err_and(|error| error.ends_with_root())
 }
 
 /// What decides whether systemd is asked.

@@ -82,6 +82,6 @@ pub fn forecast(view: &ForecastView<'_>) -> String {
     blocks.push(HeadBlock::Heading { text: WORDS.of("figures") });
     blocks.push(HeadBlock::table(Table::of(&figures(view))));
     blocks.extend(notes(view).iter().map(|note| HeadBlock::paragraph(note)));
-    let title = format!("{}, {}", view.calibration.case, view.question.load);
-    page(&Head { title, lead: Some(conclusion(view)), blocks, commands: Vec::new() }, &[])
+    let title = format!("{} under {}: a forecast", view.calibration.case, view.question.load);
+    page(&Head { title, origin: None, lead: Some(conclusion(view)), blocks, commands: Vec::new() }, &[])
 }

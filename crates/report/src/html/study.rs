@@ -7,13 +7,13 @@ use stampede_core::{CaseId, Outcome, StudyKind, Trial, Verdict, VerdictWord, she
 use super::configuration::{self, Group};
 use super::picture::Picture;
 use super::prose::{Piece, pieces};
-use super::{HeadBlock, Texts, commands};
-use crate::columns::{COLUMNS, Column, half_width, in_unit, legend, titled};
+use super::{HeadBlock, Texts, commands, title};
+use crate::columns::{half_width, in_unit, titled};
 use crate::digest::{Digest, FindingGroup, Uncounted};
 use crate::dots::{self, Dots};
 use crate::quantity::{count, in_tables, percent, ratio};
 use crate::steps::each_kind;
-use crate::{StudyView, inside, open_part, trust};
+use crate::{StudyView, inside, open_part, study_page, trust};
 
 /// The metrics of the table of all trials.
 const TRIAL_METRICS: [&str; 8] = [
@@ -42,7 +42,10 @@ const LATENCIES: [&str; 8] = [
 #[derive(Serialize)]
 pub(super) struct StudyPage {
     id: String,
-    workload: String,
+    /// What it is about.
+    title: String,
+    /// By which name it is stored, and when it was started.
+    origin: String,
     /// What it comes to, in a sentence.
     pub(super) lead: String,
     /// What must be known before anything else is read.
@@ -125,6 +128,7 @@ pub(super) struct Fact {
 impl StudyPage {
     pub(super) fn of(view: &StudyView<'_>, texts: &Texts) -> Self {
         let digest = Digest::of(view);
+        let cases = study_page::cases(view, &digest);
         let names = || view.analysis.cases.iter().map(|summary| digest.name(&summary.case)).collect();
         let measured = |case: &&CaseSummary| view.trials.iter().any(|trial| counts(trial, &case.case));
         let lists = [
@@ -136,7 +140,8 @@ impl StudyPage {
         let lists = lists.into_iter().filter(|(_, lines)| !lines.is_empty());
         Self {
             id: view.study.id.to_string(),
-            workload: view.study.workload.to_string(),
+            title: title::of_study(view),
+            origin: title::origin(view),
             lead: lead(view, &digest, texts),
             alarms: digest.alarm.iter().cloned().chain(state(view, texts)).collect(),
             method: digest.conclusion.as_ref().map(|conclusion| conclusion.method.clone()),
@@ -144,8 +149,8 @@ impl StudyPage {
             question: digest.question.clone(),
             ground: digest.ground.clone(),
             picture: (!has_answer(view.study.kind)).then(|| Picture::of(view)).flatten(),
-            table: cases(view, &digest),
-            legend: legend(view),
+            legend: cases.legend().unwrap_or_default(),
+            table: Table::of(&cases),
             charts: dots::charts(view),
             floor: trust::floor(view),
             verdicts: digest.verdicts.clone(),
@@ -218,15 +223,6 @@ fn state(view: &StudyView<'_>, texts: &Texts) -> Vec<String> {
         state.push(texts.of("none_counts"));
     }
     state
-}
-
-fn cases(view: &StudyView<'_>, digest: &Digest) -> Table {
-    let columns = std::iter::once("case".to_owned()).chain(COLUMNS.iter().map(Column::title)).collect();
-    let row = |summary: &CaseSummary| {
-        let name = std::iter::once(digest.name(&summary.case));
-        name.chain(COLUMNS.iter().map(|column| column.cell(view, summary))).collect()
-    };
-    Table { columns, rows: view.analysis.cases.iter().map(row).collect() }
 }
 
 fn pairs(view: &StudyView<'_>) -> Table {

@@ -3,7 +3,7 @@
 use stampede_core::shortened;
 
 use crate::layout::wrap;
-use crate::markdown_text::row;
+use crate::markdown_text::{escaped, row};
 
 /// The gap between two columns.
 const GAP: usize = 2;
@@ -28,6 +28,8 @@ pub(crate) struct Column {
     /// Where a terminal has no room, columns of the highest rank go first. Those of rank 0 stay.
     rank: u8,
     pub(crate) cells: Vec<String>,
+    /// What a reader must know of its cells, a sentence each.
+    notes: Vec<String>,
 }
 
 /// What the cells of a column are.
@@ -60,6 +62,17 @@ impl Table {
     /// The cells of a row.
     pub(crate) fn row(&self, row: usize) -> impl Iterator<Item = &str> {
         self.columns.iter().map(move |column| column.cell(row))
+    }
+
+    /// What its cells mean, of all columns; none where they explain themselves.
+    pub(crate) fn legend(&self) -> Option<String> {
+        legend(self.columns.iter())
+    }
+
+    /// The same of the columns for which there is room.
+    pub(super) fn legend_within(&self, width: usize) -> Option<String> {
+        let others = self.columns.iter().filter(|column| matches!(column.kind, Kind::Prose | Kind::Below));
+        legend(self.fitting(width).into_iter().chain(others))
     }
 
     /// The lines of the heading and those of the rows. Names and prose explain themselves: they have a heading beside figures only.
@@ -130,13 +143,32 @@ impl Table {
         let rules: Vec<&str> = rules.collect();
         let heading = row(self.columns.iter().map(|column| &column.title));
         let rows: String = (0..self.rows()).map(|number| row(self.row(number))).collect();
-        format!("{heading}| {} |\n{rows}\n", rules.join(" | "))
+        let legend = self.legend().map(|legend| escaped(&legend) + "\n\n").unwrap_or_default();
+        format!("{heading}| {} |\n{rows}\n{legend}", rules.join(" | "))
     }
+}
+
+/// What these columns say of their cells, each sentence once.
+fn legend<'a>(columns: impl Iterator<Item = &'a Column>) -> Option<String> {
+    let mut sentences: Vec<&str> = Vec::new();
+    for note in columns.flat_map(|column| &column.notes) {
+        if !sentences.contains(&note.as_str()) {
+            sentences.push(note);
+        }
+    }
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 impl Column {
     fn new(kind: Kind, title: &str, cells: Vec<String>) -> Self {
-        Self { heading: [String::new(), title.to_owned()], title: title.to_owned(), kind, rank: 0, cells }
+        Self {
+            heading: [String::new(), title.to_owned()],
+            title: title.to_owned(),
+            kind,
+            rank: 0,
+            cells,
+            notes: Vec::new(),
+        }
     }
 
     pub(crate) fn names(title: &str, cells: Vec<String>) -> Self {
@@ -163,6 +195,12 @@ impl Column {
     pub(crate) fn ranked(self, rank: u8) -> Self {
         Self { rank, ..self }
     }
+
+    /// With what its cells mean.
+    pub(crate) fn noted(self, notes: Vec<String>) -> Self {
+        Self { notes, ..self }
+    }
+
     fn cell(&self, row: usize) -> &str {
         self.cells.get(row).map_or("", String::as_str)
     }
@@ -215,5 +253,19 @@ mod tests {
         {
             assert_eq!(table.lines(width).0, [left], "{width}");
         }
+    }
+
+    #[test]
+    fn a_legend_is_of_the_columns_that_are_shown() {
+        let noted =
+            |rank, title: &str, note: &str| column(Column::figures, &[title]).ranked(rank).noted(vec![note.to_owned()]);
+        let columns =
+            vec![noted(0, "name", "Of names."), noted(1, "first", "Of both."), noted(2, "second", "Of both.")];
+        let table = Table { columns };
+        for (width, legend) in [(80, "Of names. Of both."), (12, "Of names. Of both."), (4, "Of names.")] {
+            assert_eq!(table.legend_within(width).as_deref(), Some(legend), "{width}");
+        }
+        assert_eq!(table.legend().as_deref(), Some("Of names. Of both."));
+        assert_eq!(Table { columns: vec![column(Column::figures, &["name"])] }.legend(), None);
     }
 }

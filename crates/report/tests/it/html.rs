@@ -111,6 +111,27 @@ fn a_page_says_the_result_first_and_all_of_the_rest() {
 }
 
 #[test]
+fn a_page_is_headed_by_the_application_and_what_serves_it() {
+    for (kind, heading) in [
+        (StudyKind::Compare, "markdown on apache-mod-php, nginx-fpm, php-cli-server and go"),
+        (StudyKind::Calibrate, "markdown on apache-mod-php, compared with itself"),
+        (StudyKind::Gate, "markdown on apache-mod-php, before and after a change"),
+        (StudyKind::Tune, "markdown on apache-mod-php: settings that were tried"),
+    ] {
+        let mut sample = four_runtimes();
+        sample.study.kind = kind;
+        let text = page(&sample);
+        for part in [
+            format!("<title>{heading} · Stampede report</title>"),
+            format!("<h1>{heading}</h1>"),
+            "<p class=\"note origin\">study 20260713-121314-compare-markdown, 2026-07-13 12:13 UTC</p>".to_owned(),
+        ] {
+            assert!(text.contains(&part), "{kind:?}: {part}");
+        }
+    }
+}
+
+#[test]
 fn hostile_names_stay_text() {
     let text = page(&hostile());
     let markup = markup(&text);

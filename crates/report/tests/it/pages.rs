@@ -213,6 +213,32 @@ fn what_holds_a_case_back() {
 }
 
 #[test]
+fn what_was_given_or_differs_is_told_before_and_the_others_are_counted() {
+    let mut study = four_runtimes().study;
+    let told = |study: &_| terminal::notable_settings(study, 80, false);
+    assert_eq!(
+        told(&study),
+        "\nSettings\n  apache-mod-php: Apache 2.4.62, PHP 8.2.29 NTS\n  nginx-fpm: nginx 1.22.1, PHP 8.2.29 NTS\n    \
+         pm.max_children = 8  given\n  php-cli-server: PHP 8.2.29 NTS\n  go: go 1.26.0\n  \
+         5 more are defaults: stampede show prints all, with a reason for each\n"
+    );
+    // The two sides of a change, alike and then not.
+    study.cases = vec![study.cases[0].clone(), study.cases[0].clone()];
+    for (case, name) in study.cases.iter_mut().zip(["base", "head"]) {
+        case.id = CaseId::new(name);
+    }
+    assert!(told(&study).contains("\n  base, head: Apache 2.4.62, PHP 8.2.29 NTS\n"), "{}", told(&study));
+    let tuning = study.cases[1].tuning.clone();
+    study.cases[1].tuning = tuning.with_default("MaxRequestWorkers", 4, "fewer");
+    for part in
+        ["  base: Apache", "    MaxRequestWorkers = 16  prefork", "  head: Apache", "    MaxRequestWorkers = 4  fewer"]
+    {
+        assert!(told(&study).contains(part), "{part}\n{}", told(&study));
+    }
+    assert!(!told(&study).contains("more"), "{}", told(&study));
+}
+
+#[test]
 fn settings_with_their_reasons() {
     insta::assert_snapshot!(terminal::settings(&four_runtimes().study, 80, false));
 }

@@ -31,6 +31,29 @@ fn failures_at_80_columns() {
 }
 
 #[test]
+fn a_narrow_table_keeps_what_failed_and_explains_what_it_shows() {
+    for sample in [four_runtimes(), with_failures()] {
+        for width in [40, 60, 80, 120, 200] {
+            let text = in_terminal(&sample, width);
+            let lines: Vec<&str> = text.lines().collect();
+            let heading = lines.iter().position(|line| line.starts_with("case ")).unwrap();
+            assert!(lines[heading - 1].contains("fail"), "{width}\n{text}");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            for (column, is_shown, note) in [
+                ("rank", lines[heading].contains("rank"), "A rank is"),
+                ("service", lines[heading - 1].contains("service"), "Service times count"),
+                ("±", lines[heading].contains('±'), "± is half of"),
+            ] {
+                // Ranks of which none is a range need no explanation.
+                let is_told = words.contains(note);
+                assert!(is_shown || !is_told, "{column} at {width}\n{text}");
+                assert!(is_told || !is_shown || column == "rank", "{column} at {width}\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
 fn without_limits_at_80_columns() {
     let text = in_terminal(&without_limits(), 80);
     assert!(text.starts_with("LIMITS WERE NOT ENFORCED"), "{text}");
@@ -248,7 +271,7 @@ fn colour_adds_nothing_but_colour() {
 #[test]
 fn what_bounds_a_studys_claims_is_told() {
     let text = in_terminal(&with_trust(), 80);
-    let from = text.find("warm-up by pilots").unwrap();
+    let from = text.find("warm-up, by a short trial").unwrap();
     let head = text[from..].split("\n\n").next().unwrap();
     insta::assert_snapshot!(head);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");

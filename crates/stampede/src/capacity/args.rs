@@ -13,8 +13,9 @@ use crate::flags::{BackendArgs, StudyArgs};
         --slo 'p99<100ms,errors<0.1%'\n  \
         stampede capacity frankenphp ./my-app --slo 'p95<250ms' --duration 60s\n  \
         stampede capacity go hello --slo 'p99<10ms' --duration 5s --json -\n\n\
-        Exit codes: 0 a rate was found; 1 no rate meets the objective; 4 the generator cannot offer as much as the\n\
-        runtime takes; the others as for compare.")]
+        Exit codes: 0 a rate was found; 1 no rate meets the SLO;\n\
+        4 the generator cannot offer as much as the runtime takes;\n\
+        the others as for compare.")]
 pub(crate) struct CapacityArgs {
     #[command(flatten)]
     pub(crate) flags: CapacityFlags,
@@ -27,8 +28,8 @@ pub(crate) struct CapacityArgs {
 fn in_capacity(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
         "slo" => arg.help(
-            "What answers must be: response times from when a request was due (p50, p90, p95, p99, p99.9) and the share of \
-             requests without a right answer, each with what it must be below: p99<100ms,errors<0.1% [default: the plan's]",
+            "Limits that must hold, on response times (p50, p90, p95, p99, p99.9; counted from when a request was due) and \
+             on the share of failed requests: p99<100ms,errors<0.1% [default: the plan's]",
         ),
         "duration" => arg
             .help("Length of each probe; the last takes four times as long [default: 45s]")
@@ -39,7 +40,7 @@ fn in_capacity(arg: Arg) -> Arg {
         "max_time" => arg.help("Time limit for all probes [default: 15m, or what long probes need]"),
         "seed" => arg.help("Seed of the random arrivals"),
         "ready_timeout" => arg.help(
-            "How long the runtime may take to its first answer, and to each one that is checked before the load [default: 30s]",
+            "Time limit for the first response, and for each one that is checked before the load [default: 30s]",
         ),
         "resume" => {
             arg.help("Resume an interrupted search; repeat the same command line [default: the newest]")

@@ -17,8 +17,10 @@ use crate::flags::StoreArgs;
         stampede export dockerfile --study latest -o ./deploy  # the recommended case\n  \
         stampede export kubernetes --study 20260301 --case tuned \\\n    \
         --image registry.example/shop:1 -o ./deploy\n  \
-        stampede export config nginx-fpm markdown --cpus 0.5 --memory 256Mi -o ./server\n  \
-        stampede export systemd apache-mod-php ./my-app --set apache-mod-php.MaxRequestWorkers=8 --output ./root")]
+        stampede export config nginx-fpm markdown --cpus 0.5 --memory 256Mi \\\n    \
+        -o ./server\n  \
+        stampede export systemd apache-mod-php ./my-app \\\n    \
+        --set apache-mod-php.MaxRequestWorkers=8 --output ./root")]
 pub(crate) struct ExportArgs {
     /// What the files are for: dockerfile, compose, kubernetes, knative, cloud-run (each with the Dockerfile of its image),
     /// systemd, or config (the servers' own files and a script that starts them)
@@ -43,7 +45,7 @@ pub(crate) struct ExportArgs {
     pub(crate) deployment: DeploymentFlags,
     #[command(flatten)]
     pub(crate) load: LoadFlag,
-    /// Where it listens; addresses for status, and others, are of the loopback and take the ports that follow [default:
+    /// Where it listens; status pages and the like listen on the loopback address, on the ports that follow [default:
     /// 0.0.0.0:8080, of config 127.0.0.1:8080]
     #[arg(long, value_name = "IP:PORT", help_heading = "Where")]
     pub(crate) listen: Option<SocketAddr>,
@@ -53,7 +55,7 @@ pub(crate) struct ExportArgs {
     /// The folder to write; it must be empty, or not there yet
     #[arg(long, short, value_name = "DIR", help_heading = "Where")]
     pub(crate) output: PathBuf,
-    /// Replace what is in the folder under the same names, folders with all that is in them
+    /// Replace files, and whole folders, of the same names
     #[arg(long, help_heading = "Where")]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -66,7 +68,7 @@ fn in_export(arg: Arg) -> Arg {
             "Your application's folder, a plan file, or a built-in workload [default: the study's, or the stampede.yaml in \
              this folder]",
         ),
-        "load" => arg.help("Load that it is set for [default: closed:16]"),
+        "load" => arg.help("Load that it is configured for [default: closed:16]"),
         _ => arg,
     };
     match arg.get_id().as_str() {

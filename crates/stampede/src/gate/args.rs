@@ -16,14 +16,16 @@ use crate::flags::{BenchArgs, MetricArgs, ResumeArgs, StoreArgs};
         stampede gate ./before ./after --metric cpu_us_per_request --threshold 3%\n  \
         stampede gate image:my/app:main image:my/app:change\n  \
         stampede gate study:20260301 study:latest  # two stored studies\n\n\
-        Exit codes: 0 passed, or undecided without --strict; 1 failed; the others as for compare.")]
+        Exit codes: 0 passed, or undecided without --strict; 1 failed;\n\
+        the others as for compare.")]
 pub(crate) struct GateArgs {
     /// The state before: a folder with an application or a stampede.yaml, a git revision (git:NAME if a folder has that name
     /// too), image:NAME for a container image, or study:NAME for a stored study
     pub(crate) base: String,
     /// The state after, in any of these forms
     pub(crate) head: String,
-    /// How much worse it may be: 20% is 1.2 times the time, or throughput divided by 1.2, which is 17 % less [default: 5%]
+    /// Slowdown that still passes: with 20%, responses may take 1.2 times as long, and throughput may fall by 17 %
+    /// [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Gate")]
     pub(crate) threshold: Option<String>,
     #[command(flatten)]
@@ -61,16 +63,16 @@ fn in_gate(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
         "metric" => arg
             .help(
-                "Which figure decides, by its key in JSON: cpu_us_per_request [default: throughput under closed load, the p99 \
-                 response time under open load]",
+                "Which figure decides: cpu_us_per_request, for example; --metric help lists all [default: throughput under \
+                 closed load, the p99 response time under open load]",
             )
             .help_heading("Gate"),
         "cpus" => arg.help("CPUs for each side [default: 1]").help_heading(MEASURING),
         "memory" => arg.help("Memory for each side [default: 512Mi]").help_heading(MEASURING),
         "warm_up" => arg
             .help(
-                "Load before the window; auto finds it out by a pilot of each side [default: auto for windows of 5s and more \
-                 that come to verdicts, otherwise 1s]",
+                "Load before the window, not counted; auto determines it by a short trial of each side [default: auto if windows \
+                 are 5s or longer, otherwise 1s]",
             )
             .help_heading(MEASURING),
         "rounds" => arg

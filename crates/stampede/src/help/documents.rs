@@ -103,6 +103,10 @@ fn examples(command: &Command, wrong: &mut Vec<String>) {
     let mut lines: Vec<String> = Vec::new();
     let listed = help.split("Examples:\n").nth(1).unwrap_or_default();
     for line in listed.lines().take_while(|line| line.starts_with("  ")) {
+        // A line that a terminal breaks is two commands for who copies it.
+        if line.chars().count() > 80 {
+            wrong.push(format!("{}: {line}\n    is longer than 80 characters", command.get_name()));
+        }
         let example = line.trim().split("  ").next().unwrap_or_default().trim_end_matches([' ', '\\']);
         match lines.last_mut() {
             Some(before) if line.starts_with("    ") => *before = format!("{before} {example}"),

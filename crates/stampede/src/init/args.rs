@@ -12,13 +12,13 @@ use crate::flags::WaitArgs;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(id = "log")]
 pub(crate) struct LogArgs {
-    /// Take the requests from an access log, each as often as it is in there; .gz too; may be given several times
+    /// Take the requests from an access log, in the same proportions; .gz too (may be repeated)
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Vec<PathBuf>,
     /// Keep only the N most frequent requests of a log
     #[arg(long, value_name = "N", default_value_t = 20, requires = "access_log")]
     pub(crate) most: usize,
-    /// Play the log in its own times, as an open load with the rate of each minute: x1, x2 for twice as fast
+    /// Replay the log at its recorded rate, minute by minute, as an open load: x1, or x2 for twice as fast
     #[arg(long, value_name = "xN", requires = "access_log")]
     pub(crate) replay: Option<String>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct TrafficArgs {
     /// Take the requests from a file with one URL per line: /path, a whole URL, or METHOD URL
     #[arg(long, value_name = "FILE", conflicts_with_all = ["access_log", "curl", "har"])]
     pub(crate) urls: Option<PathBuf>,
-    /// Take a request from a curl line, as a browser copies it; may be given several times
+    /// Take a request from a curl command, as a browser copies it (may be repeated)
     #[arg(long, value_name = "LINE", conflicts_with_all = ["access_log", "har"])]
     pub(crate) curl: Vec<String>,
     /// Take the pages of a visit that a browser recorded (Save all as HAR)

@@ -10,7 +10,7 @@ use crate::flags::{StoreArgs, StudyFlag};
         stampede inside $(pgrep -o php-fpm)  # a master and all of its workers\n  \
         stampede inside $(pgrep frankenphp) --duration 30s\n  \
         stampede inside 4711 --folded stacks.txt  # for tools that draw flame graphs\n  \
-        stampede inside nginx-fpm --save stacks  # a case of the latest study, as files")]
+        stampede inside nginx-fpm --save stacks  # a case of the latest study")]
 pub(crate) struct InsideArgs {
     /// Processes, with those that they started; or a case of a study that was measured with --inside
     #[arg(value_name = "PID|CASE", required = true)]

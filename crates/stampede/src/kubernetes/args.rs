@@ -8,7 +8,7 @@ pub(crate) struct ClusterArgs {
     /// The context of the kubeconfig [default: its current one]
     #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
     pub(crate) kube_context: Option<String>,
-    /// The namespace, in which alone anything is made [default: the context's]
+    /// The namespace; nothing outside it is touched [default: the context's]
     #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
     pub(crate) namespace: Option<String>,
 }

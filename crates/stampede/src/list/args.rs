@@ -23,7 +23,7 @@ pub(crate) enum Listed {
     Runtimes,
     /// Built-in workloads
     Workloads,
-    /// Balancers and services that can stand around a runtime, with the version found
+    /// Balancers and services that can be put around a runtime, with the version found
     Services,
     /// Stored studies, newest first
     Studies,

@@ -27,7 +27,8 @@ use crate::kubernetes::args::PodArgs;
         stampede load http://127.0.0.1:8080/ --scenario rinha.yaml \\\n    \
         --feeder people=payloads.tsv\n  \
         stampede load http://127.0.0.1:8080/ --access-log access.log --replay x2\n  \
-        stampede load http://web.shop.svc/ --generators kubernetes:2 --namespace shop --generator-image r.example/stampede\n\n\
+        stampede load http://web.shop.svc/ --generators kubernetes:2 \\\n    \
+        --namespace shop --generator-image r.example/stampede\n\n\
         Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
         4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\
         130 interrupted.")]

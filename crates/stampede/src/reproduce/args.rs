@@ -49,9 +49,9 @@ fn in_reproduce(arg: Arg) -> Arg {
             .help("Rounds: in each, every row is measured once [default: the experiment's own, 5 mostly]"),
         "seed" => arg.help("Seed of the order of rows; the same seed gives the same order"),
         "resume" => arg.num_args(0).help("Resume an interrupted run; repeat the same command line"),
-        "client_rtt" => arg
-            .help("Round-trip time between client and front of each row that says nothing of it, as published clients had: 40ms")
-            .help_heading("Study"),
+        "client_rtt" => {
+            arg.help("Round-trip time between client and front, for rows that give none: 40ms").help_heading("Study")
+        }
         "feeders" => arg
             .help("Another data file for the experiment's scenario: payloads=people.tsv (may be repeated)")
             .help_heading("Study"),

@@ -12,7 +12,8 @@ use crate::flags::{BackendArgs, StudyArgs};
         stampede scale apache-mod-php markdown --cpus 1 --concurrency 80 \\\n    \
         --max-instances 1 --load closed:100\n  \
         stampede scale apache-mod-php markdown --max-instances 1 --load closed:100 \\\n    \
-        --total-cpus 1 --against cpus=0.167,memory=256Mi,concurrency=1,max-instances=6\n  \
+        --total-cpus 1 \\\n    \
+        --against cpus=0.167,memory=256Mi,concurrency=1,max-instances=6\n  \
         stampede scale nginx-fpm markdown --cpus 0.167 --memory 256Mi \\\n    \
         --concurrency 1 --max-instances 6\n  \
         stampede scale php-cli-server hello --policy knative --min-instances 1 \\\n    \
@@ -48,7 +49,7 @@ fn in_scale(arg: Arg) -> Arg {
             .help("How many times it is measured, each from a fresh start [default: 1, or 3 with --against]"),
         "seed" => arg.help("Seed of random arrivals"),
         "ready_timeout" => arg.help(
-            "How long an instance may take to its first answer, and to each one that is checked before the load [default: 30s]",
+            "Time limit for the first response of an instance, and for each one that is checked before the load [default: 30s]",
         ),
         "platform" => arg.help(
             "Where instances run: local, as processes of this machine; or docker, each in a container on this machine's engine \

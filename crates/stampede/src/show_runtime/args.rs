@@ -11,7 +11,8 @@ use stampede_plan::RuntimeFlags;
         stampede show runtime nginx-fpm --cpus 2 --load closed:64 \\\n    \
         --set nginx-fpm.pm=dynamic\n  \
         stampede show runtime caddy-fpm --render\n  \
-        stampede show runtime nginx-fpm --replicas 2 --balancer haproxy --services postgres --render")]
+        stampede show runtime nginx-fpm --replicas 2 --balancer haproxy \\\n    \
+        --services postgres --render")]
 pub(crate) struct ShowRuntimeArgs {
     #[command(flatten)]
     pub(crate) flags: RuntimeFlags,
@@ -25,7 +26,7 @@ fn in_show_runtime(arg: Arg) -> Arg {
         "app" => arg
             .help("Which of the workload's apps, by name [default: the first that the runtime can serve]")
             .help_heading(None::<&str>),
-        "load" => arg.help("Load that it is set for [default: closed:16]").help_heading(None::<&str>),
+        "load" => arg.help("Load that it is configured for [default: closed:16]").help_heading(None::<&str>),
         "cpus" | "memory" | "set" => arg.help_heading(None::<&str>),
         _ => arg,
     }

@@ -14,9 +14,10 @@ use crate::flags::StudyArgs;
         --runtimes nginx-fpm,frankenphp --budget 40m\n  \
         stampede size markdown --load open:poisson:50 --slo 'p95<100ms' \\\n    \
         --prices fly-performance --headroom 30%\n  \
-        stampede size markdown --load open:poisson:50 --slo 'p95<100ms' --prices my-prices.yaml\n\n\
-        Exit codes: 0 a size was found; 1 none is shown to hold the objective; 4 the generator was the limit;\n\
-        5 no size served; the others as for compare.")]
+        stampede size markdown --load open:poisson:50 --slo 'p95<100ms' \\\n    \
+        --prices my-prices.yaml\n\n\
+        Exit codes: 0 a size was found; 1 none is shown to hold the SLO;\n\
+        4 the generator was the limit; 5 no size served; the others as for compare.")]
 pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) flags: SizeFlags,
@@ -27,10 +28,10 @@ pub(crate) struct SizeArgs {
 fn in_size(arg: Arg) -> Arg {
     const SEARCH: &str = "Search";
     match arg.get_id().as_str() {
-        "load" => arg.help("Load that it must hold, at one rate: open:poisson:300, random arrivals at 300 a second"),
+        "load" => arg.help("Load that the size must hold (required): open:poisson:300, random arrivals at 300 a second"),
         "slo" => arg.help(
-            "What answers must be: a response time from when a request was due (p50, p90, p95, p99, p99.9) and the share of \
-             requests without a right answer, each with what it must be below: p99<200ms,errors<0.1% [default: the plan's]",
+            "Limits that must hold, on a response time (p50, p90, p95, p99, p99.9; counted from when a request was due) and \
+             on the share of failed requests: p99<200ms,errors<0.1% [default: the plan's]",
         ),
         "cpus" => arg.value_name("A,B").help(
             "Limits of CPU that are searched: 0.25,0.5,1 [default: 0.1 to all but one of this machine's, in steps of about 1.4]",
@@ -39,7 +40,7 @@ fn in_size(arg: Arg) -> Arg {
             "Limits of memory that are searched: 128Mi,256Mi [default: 48Mi to half of this machine's, 2Gi at most]",
         ),
         "set" => arg.help("Fix a setting, and do not search it: nginx-fpm.pm.max_children=8 (may be repeated)"),
-        "budget" => arg.help("About how long all may take, confirmations included [default: 40m]"),
+        "budget" => arg.help("About how long the search may take, confirmations included [default: 40m]"),
         "duration" => arg.help(
             "Length of the measuring window of each trial [default: 10s to 60s, so that 20 requests are beyond the percentile]",
         ),

@@ -18,7 +18,7 @@ fn an_objective_that_nothing_meets_ends_with_exit_code_1() {
     let app = workload("fatal");
     let said = machine.run(&search(&app, &["--slo", "p50<10ms"]));
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.report().contains("meets the objective at no rate"), "{}", said.stdout);
+    assert!(said.report().contains("meets the SLO at no rate"), "{}", said.stdout);
     assert!(said.report().contains("the best p50 was"), "{}", said.stdout);
     assert!(machine.launches() > 1);
 }

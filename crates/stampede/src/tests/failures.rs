@@ -279,7 +279,7 @@ fn a_case_that_cannot_run_here_is_left_out_with_its_reason_in_every_report() {
             &["--runtimes", "nginx-fpm,go"],
             0,
             &["nginx-fpm"],
-            &[("go", "serves go-program")],
+            &[("go", "serves only go-program")],
         ),
         (
             "one application cannot be prepared",

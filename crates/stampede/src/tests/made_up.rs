@@ -206,6 +206,10 @@ impl Host for MadeUp {
 
     fn settle(&self) {}
 
+    fn as_root(&self) -> Option<String> {
+        Some("sudo stampede".to_owned())
+    }
+
     fn enter(&self, _layout: &CpuLayout) -> Result<Runtime, Failure> {
         Builder::new_current_thread().enable_all().start_paused(true).build().map_err(Failure::missing)
     }

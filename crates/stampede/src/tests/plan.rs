@@ -140,6 +140,10 @@ fn the_order_of_a_plan_is_that_of_its_comparison_alone() {
 fn a_dry_run_says_what_would_be_measured_and_starts_nothing() {
     let machine = MadeUp::serving(|_| 100.0);
     let app = workload("fatal");
+    if crate::list::not_installed().unwrap().iter().any(|name| name == "php-cli-server") {
+        crate::screen::note("skipped a_dry_run_says_what_would_be_measured_and_starts_nothing: no php");
+        return;
+    }
     let limits = ["--cpus", "0.5", "--memory", "256Mi", "--rounds", "3", "--duration", "2s", "--warm-up", "1s"];
     let said = machine.run(&[&["compare", &app, "--runtimes", "php-cli-server", "--dry-run"][..], &limits].concat());
     let told = "fatal: php-cli-server\n0.5 CPU and 256Mi each, load closed:16\nwindows of 2s, 3 rounds of 1 trials: 9s of load\n";
@@ -147,5 +151,7 @@ fn a_dry_run_says_what_would_be_measured_and_starts_nothing() {
     let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--dry-run"]);
     let told = "windows of 8s at most, as pilots choose, rounds until the result is clear: ";
     assert!(said.code == 0 && said.stdout.contains(told), "{said:?}");
+    let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--at", "70%", "--dry-run"]);
+    assert!(said.code == 0 && said.stdout.contains("then response times at 70 % of the slowest"), "{said:?}");
     assert_eq!((machine.launches(), machine.purposes()), (0, Vec::new()));
 }

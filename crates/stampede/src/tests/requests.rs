@@ -103,6 +103,32 @@ fn a_list_of_addresses_keeps_its_order_and_a_mistake_is_named_with_its_line() {
 }
 
 #[test]
+fn a_page_whose_rows_come_in_another_order_elsewhere_is_left_out() {
+    let machine = MadeUp::new(|launch| {
+        let is_first = launch.deployment.units.iter().any(|unit| unit.id.as_str() == "nginx");
+        let answer = move |request: &Request| {
+            let rows = if is_first { ["<li>one\n", "<li>two\n"] } else { ["<li>two\n", "<li>one\n"] };
+            let body = if request.path == "/news" { rows.concat() } else { format!("page {}", request.path) };
+            Answer { status: 200, headers: Vec::new(), body: body.into_bytes() }
+        };
+        FakeLifetime { answer: Arc::new(answer), ..FakeLifetime::serving(BODY, 1000.0) }
+    });
+    let app = machine.application("shop");
+    let list = write(&machine, "urls.txt", "/a\n/news\n/b\n");
+    let said = machine.run(&["init", &app, "--urls", &list]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(requests(&plan_of(&app)), ["GET /a", "GET /b"]);
+    let part = "GET /news is left out: ";
+    assert!(said.words().contains(part) && said.words().contains("add a unique column to its ORDER BY"), "{said:?}");
+    // Where there is no other page, it stays, and is named.
+    let list = write(&machine, "urls.txt", "/news\n");
+    let said = machine.run(&["init", &app, "--urls", &list, "--force"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(requests(&plan_of(&app)), ["GET /news"]);
+    assert!(said.words().contains("GET /news has no fixed order: "), "{said:?}");
+}
+
+#[test]
 fn a_curl_line_is_sent_without_its_secrets() {
     let machine = shop();
     let app = machine.application("shop");

@@ -20,7 +20,7 @@ fn measured(runtimes: &str, load: &str) -> MadeUp {
 fn a_study_is_listed_and_given_to_another_store() {
     let machine = measured("php-cli-server", "closed:4");
     let listed = machine.run(&["list", "studies"]);
-    assert!(listed.report().contains("compare fatal 3/3"), "{}", listed.stdout);
+    assert!(listed.report().contains("3/3 compare fatal: php-cli-server"), "{}", listed.stdout);
     let file = machine.path("study.stampede").display().to_string();
     let written = machine.run(&["export-study", "latest", &file]);
     assert_eq!(written.code, 0, "{written:?}");

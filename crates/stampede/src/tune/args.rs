@@ -16,8 +16,9 @@ use crate::flags::{MetricArgs, StudyArgs};
         --budget 30m --out ./tuned\n  \
         stampede tune nginx-fpm ./my-app --objective memory --slo 'p95<50ms'\n  \
         stampede tune nginx-fpm mix --resume  # after an interruption\n  \
-        stampede tune php-cli-server rinha --app laravel --steps 10 --cpus 1.5 --memory 3Gi --replicas 2\n    \
-        --balancer nginx --share replica=0.33,700Mi --share balancer=0.2,256Mi --metric created_count\n\n\
+        stampede tune php-cli-server rinha --app laravel --steps 10 \\\n    \
+        --metric created_count --cpus 1.5 --memory 3Gi --replicas 2 \\\n    \
+        --balancer nginx --share replica=0.33,700Mi --share balancer=0.2,256Mi\n\n\
         Exit code 1: the best settings found miss the SLO.")]
 pub(crate) struct TuneArgs {
     #[command(flatten)]
@@ -44,7 +45,7 @@ fn in_tune(arg: Arg) -> Arg {
         }
         "duration" => arg.help("Length of the measuring window of each trial [default: 4s]"),
         "metric" => arg
-            .help("Metric that each step must improve, by its key in JSON: created_count [default: throughput_rps]")
+            .help("Metric that each step must improve: created_count, for example; --metric help lists all [default: throughput_rps]")
             .requires("steps")
             .help_heading("Steps"),
         "seed" => arg.help("Seed of the search").help_heading(SEARCH),

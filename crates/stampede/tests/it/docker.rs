@@ -492,7 +492,7 @@ pub(crate) fn ends_when_killed(
             wait_until("clean finds what is left, or nothing", || {
                 let said = run(stage, engine, &["clean"]);
                 // A warden that is about it keeps its lease.
-                let is_over = said.code == Some(0) && !said.stderr.contains("left alone");
+                let is_over = said.code == Some(0) && !said.stderr.contains("kept:");
                 if is_over && said.stderr.contains(left) { Ok(()) } else { Err(said.stderr) }
             });
         }

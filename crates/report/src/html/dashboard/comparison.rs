@@ -12,6 +12,7 @@ use crate::columns::titled;
 use crate::html::configuration::{self, Group};
 use crate::html::picture::Picture;
 use crate::html::study::{StudyPage, Table};
+use crate::html::title;
 use crate::quantity::{in_tables, percent, ratio};
 
 /// What is shown of each case.
@@ -78,7 +79,7 @@ pub fn comparison(a: &StudyView<'_>, b: &StudyView<'_>) -> String {
     let gate = ["stampede".to_owned(), "gate".to_owned(), side_of_gate(a), side_of_gate(b)];
     document(
         "comparison.html",
-        &format!("{} / {}", a.study.id, b.study.id),
+        &heading(a, b),
         context! {
             sides => Serde([side(a), side(b)]),
             facts => Serde(facts(a, b)),
@@ -90,6 +91,12 @@ pub fn comparison(a: &StudyView<'_>, b: &StudyView<'_>) -> String {
             gate => shell_line(&gate),
         },
     )
+}
+
+/// What both are about, or each of them.
+fn heading(a: &StudyView<'_>, b: &StudyView<'_>) -> String {
+    let [of_a, of_b] = [a, b].map(title::of_study);
+    if of_a == of_b { format!("{of_a}: two studies") } else { format!("A: {of_a} · B: {of_b}") }
 }
 
 /// What became of a case, in a sentence: `nginx-fpm: B has 0.855 times the requests per second of A (0.812 to 0.901): worse.`
