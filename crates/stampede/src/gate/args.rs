@@ -75,7 +75,9 @@ fn in_gate(arg: Arg) -> Arg {
             .help("Rounds, in each of which both sides are measured once: auto, or a number [default: auto]")
             .help_heading(MEASURING),
         "seed" => arg.help("Seed of the order in which the sides are measured").help_heading(MEASURING),
-        "index" | "set" | "load" | "duration" | "order" | "max_time" | "no_wait" => arg.help_heading(MEASURING),
+        "index" | "set" | "load" | "duration" | "order" | "max_time" | "no_wait" | "platform" | "base_image" | "generators" => {
+            arg.help_heading(MEASURING)
+        },
         _ => arg,
     }
 }

@@ -1,0 +1,26 @@
+//! What this program says when it is started in a pod under test: what the container is held to, and what the node is.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use serde_json::to_string;
+use stampede_vantage::Here;
+
+/// What the container is, in JSON, once a server listens in it.
+///
+/// # Errors
+///
+/// When the kernel's files cannot be read.
+pub async fn look_around(address: IpAddr, port: Option<u16>, patience: Duration) -> Result<String, String> {
+    let look = stampede_platforms::look_around(&*Here::new(), address, port, patience).await?;
+    to_string(&look).map_err(|error| error.to_string())
+}
+
+/// What the node is, in JSON.
+///
+/// # Errors
+///
+/// When it cannot be written.
+pub fn node() -> Result<String, String> {
+    to_string(&stampede_platforms::node()).map_err(|error| error.to_string())
+}
