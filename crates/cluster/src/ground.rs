@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_core::{Limits, Machine};
-use stampede_kubernetes::{Cluster, ClusterError, GeneratorOrder, Pods, Run, Server, ServerOrder};
+use stampede_kubernetes::{Cluster, ClusterError, GeneratorOrder, PodRun, Pods, Server, ServerOrder};
 
 /// The last bound of a study, where the cluster removes nothing although its lease is over.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -28,7 +28,7 @@ pub struct GroundOrder {
 
 /// What a study has in a cluster before it begins. Dropping it ends all of it.
 pub struct Ground {
-    pub(crate) run: Arc<Run>,
+    pub(crate) run: Arc<PodRun>,
     /// Its generators.
     pub pods: Pods,
     /// The node of all deployments.
@@ -49,7 +49,7 @@ impl Ground {
         order: &GroundOrder,
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, ClusterError> {
-        let run = Run::begin(cluster, &order.image, LONGEST, note).await?;
+        let run = PodRun::begin(cluster, &order.image, LONGEST, note).await?;
         match Self::take_in(&run, order, note).await {
             Ok(ground) => Ok(ground),
             Err(problem) => {
@@ -60,7 +60,11 @@ impl Ground {
         }
     }
 
-    async fn take_in(run: &Arc<Run>, order: &GroundOrder, note: &(dyn Fn(&str) + Sync)) -> Result<Self, ClusterError> {
+    async fn take_in(
+        run: &Arc<PodRun>,
+        order: &GroundOrder,
+        note: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, ClusterError> {
         // All must find room at once: the deployment's is held until the generators have theirs.
         let holder = Server::placeholder(run, &server_order(order.limits, None), note).await?;
         let (pod, node) = (holder.pod().name.clone(), holder.pod().node.clone());

@@ -136,7 +136,7 @@ impl ClusterPlatform {
         Ok(ClusterRunning::new(server, agent, vantage, of, (enforced, look.meter), started))
     }
 
-    /// What is asked of the cluster for a container.
+    /// The cluster's order for a container.
     fn order(&self, container: &Container, unit: &Unit, limits: Limits) -> Result<ServerOrder, LaunchError> {
         let mut empty = Vec::new();
         for volume in &container.volumes {
@@ -162,8 +162,8 @@ impl ClusterPlatform {
     /// Looks around in a container, once its server listens.
     async fn look(&self, server: &Server, port: Option<u16>) -> Result<ContainerLook, String> {
         let mut words = vec!["__guardian".to_owned(), "look".to_owned(), server.pod().address.to_string()];
-        words.push(format!("--patience-ms={}", self.ready_timeout.as_millis()));
-        words.extend(port.map(|port| format!("--on-port={port}")));
+        words.push(self.ready_timeout.as_millis().to_string());
+        words.extend(port.map(|port| port.to_string()));
         let printed = server.ask(&words, self.ready_timeout + LOOK).await.map_err(|error| error.to_string())?;
         serde_json::from_str(&printed).map_err(|error| format!("read {printed:?}: {error}"))
     }

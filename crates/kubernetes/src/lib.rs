@@ -1,6 +1,6 @@
 //! Pods of a cluster, for load and under test: what they need, what is made, how their streams are reached, and how all of it ends.
 //!
-//! [`Cluster`] is a namespace of the cluster that a kubeconfig names. A [`Run`] is what one command makes there: a guardian, which owns
+//! [`Cluster`] is a namespace of the cluster that a kubeconfig names. A [`PodRun`] is what one command makes there: a guardian, which owns
 //! everything else and holds a lease. [`Pods`] are generators, each of which waits for an agent to be started in it ([`guardian`] has both
 //! processes). A [`Server`] is a deployment of an image that somebody has built, with Stampede's own program beside it. What an agent's
 //! frames mean is not known here, nor what is measured.
@@ -32,7 +32,7 @@ pub use leftovers::Leftover;
 pub use placed_program::put;
 pub use pods::{GeneratorOrder, Pods};
 pub use rights::{Purpose, RoleSubject, role};
-pub use run::Run;
+pub use run::PodRun;
 pub use server_manifest::ServerOrder;
 pub use servers::{FoundPod, Server, ServerEnd};
 pub use service::{ClusterService, ServiceName};

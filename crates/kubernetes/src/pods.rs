@@ -16,7 +16,7 @@ use crate::exec::{self, AgentStream};
 use crate::labels::{PodRole, selector};
 use crate::manifest::{self, CONTAINER, GeneratorJob, PROGRAM};
 use crate::pod_state::PodState;
-use crate::run::{Run, bound};
+use crate::run::{PodRun, bound};
 use crate::waiting::{WATCH, wait_for};
 
 /// Which generators.
@@ -36,7 +36,7 @@ pub struct GeneratorOrder {
 
 /// The pods of one load. When this is dropped, nobody renews their lease, and they end with it; [`Pods::end`] ends them at once.
 pub struct Pods {
-    run: Arc<Run>,
+    run: Arc<PodRun>,
     /// Name and node of each generator, in their order.
     generators: Vec<(String, String)>,
     /// Why pods ended, by their names.
@@ -55,7 +55,7 @@ impl Pods {
         order: &GeneratorOrder,
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, ClusterError> {
-        let run = Run::begin(cluster, &order.image, bound(order.longest), note).await?;
+        let run = PodRun::begin(cluster, &order.image, bound(order.longest), note).await?;
         match Self::start_in(&run, order, note).await {
             Ok(pods) => Ok(pods),
             Err(problem) => {
@@ -72,11 +72,11 @@ impl Pods {
     ///
     /// When they do not run in time.
     pub async fn start_in(
-        run: &Arc<Run>,
+        run: &Arc<PodRun>,
         order: &GeneratorOrder,
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, ClusterError> {
-        let Run { cluster, name, owner, longest, .. } = &**run;
+        let PodRun { cluster, name, owner, longest, .. } = &**run;
         let job = manifest::generators(&GeneratorJob {
             run: name,
             image: &order.image,

@@ -18,9 +18,9 @@ use crate::waiting::{START, wait_for};
 /// Letters of a run's name.
 const LETTERS: usize = 8;
 
-/// What one command makes in a namespace. When this is dropped, nobody renews its lease, and all of it ends with that; [`Run::end`] ends
+/// What one command makes in a namespace. When this is dropped, nobody renews its lease, and all of it ends with that; [`PodRun::end`] ends
 /// it at once.
-pub struct Run {
+pub struct PodRun {
     pub(crate) cluster: Cluster,
     pub(crate) name: String,
     /// An image that has this same program as `stampede` on its search path.
@@ -33,7 +33,7 @@ pub struct Run {
     parts: AtomicU32,
 }
 
-impl Run {
+impl PodRun {
     /// Makes the guardian, of an image that has this same program as `stampede` on its search path. `note` is told what takes its time.
     ///
     /// # Errors

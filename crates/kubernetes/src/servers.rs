@@ -17,7 +17,7 @@ use crate::exec::{self, AgentStream};
 use crate::fate::Fate;
 use crate::labels::selector_of_part;
 use crate::pod_state::{PodState, ended, node_of};
-use crate::run::Run;
+use crate::run::PodRun;
 use crate::server_manifest::{self, SERVER, ServerOrder, server_name};
 use crate::waiting::{LOOK, START, WATCH, refused};
 
@@ -29,7 +29,7 @@ const LOG_LINES: i64 = 200;
 
 /// A pod under test that runs. Dropping it removes its deployment.
 pub struct Server {
-    run: Arc<Run>,
+    run: Arc<PodRun>,
     part: String,
     found: FoundPod,
     grace: Duration,
@@ -71,7 +71,7 @@ impl Server {
     ///
     /// When it does not run in time; it is removed then.
     pub async fn start(
-        run: &Arc<Run>,
+        run: &Arc<PodRun>,
         order: &ServerOrder,
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, ClusterError> {
@@ -91,7 +91,7 @@ impl Server {
     ///
     /// When no node has room for it, or it does not run in time.
     pub async fn placeholder(
-        run: &Arc<Run>,
+        run: &Arc<PodRun>,
         order: &ServerOrder,
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, ClusterError> {
@@ -113,7 +113,7 @@ impl Server {
     ///
     /// When the image cannot be had, or no pod can be made of it.
     pub async fn image_id(
-        run: &Arc<Run>,
+        run: &Arc<PodRun>,
         order: &ServerOrder,
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<String, ClusterError> {
@@ -209,12 +209,12 @@ impl Drop for Server {
 
 /// A deployment whose pod is on its way. Dropping it leaves the deployment to the run's end.
 struct Making<'a> {
-    run: &'a Arc<Run>,
+    run: &'a Arc<PodRun>,
     part: String,
 }
 
 impl<'a> Making<'a> {
-    async fn begin(run: &'a Arc<Run>, order: &ServerOrder) -> Result<Self, ClusterError> {
+    async fn begin(run: &'a Arc<PodRun>, order: &ServerOrder) -> Result<Self, ClusterError> {
         let part = run.next_part();
         let deployment = server_manifest::server(&run.name, &part, &run.image, &run.owner, order);
         let made = run.cluster.api::<Deployment>().create(&PostParams::default(), &deployment).await;
@@ -358,7 +358,7 @@ async fn remove(cluster: &Cluster, name: &str) -> Result<(), ClusterError> {
 }
 
 /// Removes a deployment, and waits until its pod is gone: the next one may need its room.
-async fn gone(run: &Run, part: &str, grace: Duration) -> Result<ServerEnd, ClusterError> {
+async fn gone(run: &PodRun, part: &str, grace: Duration) -> Result<ServerEnd, ClusterError> {
     let (name, started) = (server_name(&run.name, part), Instant::now());
     remove(&run.cluster, &name).await?;
     let mut how = None;

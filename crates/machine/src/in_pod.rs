@@ -1,10 +1,27 @@
 //! What this program says when it is started in a pod under test: what the container is held to, and what the node is.
 
+use std::fs;
+use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::to_string;
 use stampede_vantage::Here;
+
+/// What a container writes there is in its pod's status when it has ended.
+/// <https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/>
+const TERMINATION_LOG: &str = "/dev/termination-log";
+
+/// Puts this program where a container of another image sees it, and says in the pod's status how it is started there.
+///
+/// # Errors
+///
+/// When a file cannot be read or written.
+pub fn put(folder: &Path) -> io::Result<()> {
+    let command = to_string(&stampede_kubernetes::put(folder)?)?;
+    fs::write(TERMINATION_LOG, command)
+}
 
 /// What the container is, in JSON, once a server listens in it.
 ///

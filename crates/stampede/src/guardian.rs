@@ -2,7 +2,6 @@
 
 pub(crate) mod args;
 
-use std::fs;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,10 +11,6 @@ use stampede_machine::in_pod;
 use tokio::runtime::Builder;
 
 use crate::guardian::args::GuardianTask;
-
-/// What a container writes there is in its pod's status when it has ended.
-/// <https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/>
-const TERMINATION_LOG: &str = "/dev/termination-log";
 
 /// Does what it is started for. A guardian that is evicted has not succeeded, so that its Job starts another one.
 pub(crate) fn run(task: GuardianTask) -> ExitCode {
@@ -42,12 +37,9 @@ async fn obey(task: GuardianTask) -> io::Result<GuardianEnd> {
             guardian::renew(&run, tokio::io::stdin(), tokio::io::stdout()).await.map(|()| GuardianEnd::LeaseOver)
         }
         GuardianTask::Wait => guardian::wait().await.map(|()| GuardianEnd::LeaseOver),
-        GuardianTask::Put { folder } => {
-            let command = serde_json::to_string(&stampede_kubernetes::put(&folder)?)?;
-            fs::write(TERMINATION_LOG, command).map(|()| GuardianEnd::LeaseOver)
-        }
-        GuardianTask::Look { address, on_port, patience_ms } => {
-            print(in_pod::look_around(address, on_port, Duration::from_millis(patience_ms)).await)
+        GuardianTask::Put { folder } => in_pod::put(&folder).map(|()| GuardianEnd::LeaseOver),
+        GuardianTask::Look { address, patience_ms, port } => {
+            print(in_pod::look_around(address, port, Duration::from_millis(patience_ms)).await)
         }
         GuardianTask::Node => print(in_pod::node()),
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stampede_kubernetes::{ClusterError, Fate, Run, Server, ServerOrder};
+use stampede_kubernetes::{ClusterError, Fate, PodRun, Server, ServerOrder};
 
 use crate::fake_api::FakeApi;
 use crate::{DEPLOYMENTS, EVENTS, JOBS, PODS, failure, list};
@@ -62,7 +62,7 @@ async fn start(
     answer: impl Fn(&str, &str, &Value) -> (u16, Value) + Send + Sync + 'static,
 ) -> (Result<Server, ClusterError>, Vec<String>, Vec<String>) {
     let api = FakeApi::new(answer);
-    let run = Run::begun(&api.cluster("shop"), "abc", "r/s:1");
+    let run = PodRun::begun(&api.cluster("shop"), "abc", "r/s:1");
     let notes = Mutex::new(Vec::new());
     let note = |words: &str| notes.lock().unwrap().push(words.to_owned());
     let started = Server::start(&run, &order(), &note).await;
@@ -190,7 +190,7 @@ async fn an_image_is_had_before_anything_is_measured() {
         ],
         json!([]),
     ));
-    let run = Run::begun(&api.cluster("shop"), "abc", "r/s:1");
+    let run = PodRun::begun(&api.cluster("shop"), "abc", "r/s:1");
     let id = Server::image_id(&run, &order(), &|_| {}).await.unwrap();
     assert_eq!(id, "r/shop@sha256:ab");
     assert!(api.asked().contains(&format!("DELETE {DEPLOYMENTS}/stampede-abc-1")), "{:?}", api.asked());

@@ -24,21 +24,9 @@ pub(crate) enum GuardianTask {
     /// Wait until agents are no longer needed here
     Wait,
     /// Put this program where a container of another image sees it, and say in the pod's status how it is started there
-    Put {
-        /// The folder, which is at the same place in that container
-        folder: PathBuf,
-    },
-    /// Say what this container is held to, once its server listens
-    Look {
-        /// The address of the pod
-        address: IpAddr,
-        /// The port that takes the load [default: found by asking]
-        #[arg(long, value_name = "PORT")]
-        on_port: Option<u16>,
-        /// How long the server may take
-        #[arg(long, value_name = "MS")]
-        patience_ms: u64,
-    },
+    Put { folder: PathBuf },
+    /// Say what this container is held to, once its server listens: on this port, or on one that is found by asking
+    Look { address: IpAddr, patience_ms: u64, port: Option<u16> },
     /// Say what this node is
     Node,
 }
