@@ -94,7 +94,7 @@ impl<'a> OpenTrial<'a> {
             })),
             Err(MeasureError::Failed(problem)) => {
                 trial.outcome = match running.disturbed().await {
-                    Some(what) => Outcome::Invalid(format!("{what}; {problem}")),
+                    Some(what) => Outcome::Invalid(taken(what, &problem)),
                     None => Outcome::Failed(explain(running.as_ref(), case, &problem).await),
                 };
                 Ok(Err(Box::new(end(running, trial, sink).await?)))
@@ -276,7 +276,7 @@ impl<'a> OpenTrial<'a> {
         self.trial.outcome = match (disturbed, judged) {
             (Some(what), Ok(Outcome::Measured)) => Outcome::Invalid(what),
             (Some(what), Ok(Outcome::Invalid(reason) | Outcome::Failed(reason)) | Err(reason)) => {
-                Outcome::Invalid(format!("{what}; {reason}"))
+                Outcome::Invalid(taken(what, &reason))
             }
             (None, Ok(outcome)) => outcome,
             (None, Err(problem)) => {
@@ -340,6 +340,11 @@ impl<'a> OpenTrial<'a> {
         faults.extend(trial.audits.iter().flat_map(AuditRecord::problems));
         judge(measured, case, context.drain, *failures, faults)
     }
+}
+
+/// What befell a deployment, with what was found of it where that says more.
+fn taken(what: String, found: &str) -> String {
+    if found.contains(&what) { what } else { format!("{what}; {found}") }
 }
 
 /// From the launched deployment to its right answers.
