@@ -47,7 +47,7 @@ evict() {
     echo "{apiVersion: policy/v1, kind: Eviction, metadata: {name: $1}}" | make "/api/v1/namespaces/shop/pods/$1/eviction"
 }
 befallen() { # log, words
-    jq -e --arg words "$2" '[.cases[].trials[] | select(.outcome != "measured") | .reason] | any(test($words))' "$work/$1.json"
+    jq -e --arg words "$2" '[.cases[].trials[] | select(.outcome != "measured") | .reason] | any(test($words))' "$work/$1.json" > "$work/befallen.json"
 }
 
 duration=25s study evicted compare "${both[@]}" --rounds 1 --json "$work/evicted.json" & measuring=$!
