@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Starts a real cluster of one node (main.go) and has `stampede load --generators kubernetes` tried in it: `make test-kubernetes`.
+# Starts a real cluster of one node (main.go) and has `stampede load --generators kubernetes` (load.sh) and `stampede compare` and `gate` with
+# `--platform kubernetes` (compare.sh) tried in it: `make test-kubernetes`. `tests/cluster/test.sh compare` tries the one alone.
 #
 # Needs root, Go, containerd, runc, the CNI plugins (containernetworking-plugins), gcc, curl and jq. A cold build takes some 10 minutes. What is
 # printed is what is seen; the exit code is that of the first check that fails.
@@ -17,14 +18,22 @@ mkdir -p "$work"
 rm -rf "$run"
 . scripts/lint.sh
 cargo build --locked --package stampede
-(cd tests/cluster && CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -o "$work/cluster" .)
+export CGO_ENABLED=0 GOFLAGS=-mod=readonly
+(cd tests/cluster && go build -o "$work/cluster" .)
+images=("$work/pause.tar" "$work/stampede.tar")
+for served in fast:100 slow:400; do
+    name=served-${served%:*}
+    (cd tests/cluster && go build -ldflags "-s -w -X main.rounds=${served#*:}" -o "$work/$name" ./served)
+    tests/cluster/image.sh "$work/$name" "localhost/$name:1" "$work/$name.tar"
+    images+=("$work/$name.tar")
+done
 gcc -static -O1 -o "$work/pause" tests/cluster/pause.c
 strip -o "$work/stampede" "$stampede"
 tests/cluster/image.sh "$work/pause" localhost/pause:1 "$work/pause.tar"
 tests/cluster/image.sh "$work/stampede" localhost/stampede:test "$work/stampede.tar"
 
 mkfifo "$work/line.$$"
-"$work/cluster" up "$run" "$work/pause.tar" "$work/stampede.tar" < "$work/line.$$" > "$work/up.log" 2>&1 &
+"$work/cluster" up "$run" "${images[@]}" < "$work/line.$$" > "$work/up.log" 2>&1 &
 cluster=$!
 exec 9> "$work/line.$$"
 rm "$work/line.$$"
@@ -46,7 +55,11 @@ make() { api POST "$1" -H 'Content-Type: application/yaml' --data-binary @- > "$
 named() { # kind role
     api GET "$1?labelSelector=stampede/run${2:+,stampede/role=$2}" | jq -r '.items[].metadata.name'
 }
-left() { named /apis/batch/v1/namespaces/shop/jobs ""; named /api/v1/namespaces/shop/pods ""; }
+left() {
+    local kind
+    for kind in batch/v1/namespaces/shop/jobs apps/v1/namespaces/shop/deployments; do named "/apis/$kind" ""; done
+    named /api/v1/namespaces/shop/pods ""
+}
 wait_for() { # seconds what command...
     local until=$((SECONDS + $1)) what=$2
     shift 2
@@ -63,91 +76,25 @@ check() { # what is to be true: a name, then a command
 }
 
 echo '{apiVersion: v1, kind: Namespace, metadata: {name: shop}}' | make /api/v1/namespaces
-make /apis/apps/v1/namespaces/shop/deployments <<YAML
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-      - {name: web, image: "localhost/stampede:test", imagePullPolicy: Never, command: [stampede, __yard-stick, "0.0.0.0:8080"]}
-YAML
-make /api/v1/namespaces/shop/services <<YAML
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}]}
-YAML
-web_is_ready() { [ "$(api GET /apis/apps/v1/namespaces/shop/deployments/web | jq .status.readyReplicas)" = 2 ]; }
-wait_for 120 "two pods are ready" web_is_ready
 
-load() { # log, then more arguments
-    local log=$1
-    shift
-    "$stampede" load "${url:-http://web.shop.svc/}" --namespace shop --generators kubernetes:2 --generator-cpus 0.4 --threads 1 \
-        --generator-image "${image:-localhost/stampede:test}" --json "$work/$log.json" "$@" > "$work/$log.log" 2>&1
-}
-# A busy machine makes a load invalid (4), which is no failure of this test.
-loaded() { load "$@" || [ $? = 4 ]; }
-refused() { # words, then more arguments
-    local words=$1 code=0
-    shift
-    load refused "$@" || code=$?
-    [ $code = 3 ] && grep -q "$words" "$work/refused.log" && wait_for 60 "nothing is left" nothing_left
+grant() { # gives the user "limited" what the Role has
+    "$stampede" show kubernetes-role --namespace shop --user limited > "$work/role.yaml"
+    sed '/^---$/,$d' "$work/role.yaml" | make /apis/rbac.authorization.k8s.io/v1/namespaces/shop/roles
+    sed '1,/^---$/d' "$work/role.yaml" | make /apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings
 }
 
-check "an expired token" refused "the token has expired" --kube-context expired
-check "an API server that is away" refused "is not reached: " --kube-context away
-check "missing rights, all at once" refused "create jobs, delete jobs, list jobs, delete pods, .*list endpointslices" --kube-context limited
-url=http://none.shop.svc/ check "a service that is not there" refused "the service none: it is not in the namespace"
-url=http://web.shop.svc:81/ check "a port that a service does not have" refused "it has no port 81"
-image=localhost/none:1 check "an image that is not there" refused "the image of pod .* cannot be used: ImagePullBackOff"
-
-"$stampede" show kubernetes-role --namespace shop --user limited > "$work/role.yaml"
-sed '/^---$/,$d' "$work/role.yaml" | make /apis/rbac.authorization.k8s.io/v1/namespaces/shop/roles
-sed '1,/^---$/d' "$work/role.yaml" | make /apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings
-check "a load with the rights of the Role alone" loaded role --kube-context limited --load open:200 --duration 5s
-cat "$work/role.log"
-adds_up='.requests as $all | (.generators | length == 2) and (([.generators[].requests.sent] | add) == $all.sent)
-    and $all.sent == 1000 and $all.ok + $all.failed + $all.unfinished == 1000 and .response_us.count == $all.ok'
-check "the result is the sum of two generators" jq -e "$adds_up" "$work/role.json"
-wait_for 60 "a load that ended leaves nothing" nothing_left
-echo "ok: a load that ended leaves nothing"
-
-running() { [ -s "$work/seconds" ]; }
-rm -f "$work/seconds"
-load lost --load open:200 --duration 20s --timeseries "$work/seconds" & loading=$!
-wait_for 120 "a load begins" running
-api DELETE "/api/v1/namespaces/shop/pods/$(named /api/v1/namespaces/shop/pods generator | head -1)" > "$work/deleted.json"
-code=0
-wait $loading || code=$?
-grep -h "is lost after" "$work/lost.log" | sort -u
-check "a generator whose pod is deleted makes the load invalid" test $code = 4
-check "the pod is named" grep -q "generator kubernetes#1 is lost after [1-9].*; it said: pod stampede-.* on node node-1: " "$work/lost.log"
-wait_for 60 "it leaves nothing" nothing_left
-
-rm -f "$work/seconds"
-load guardian --load open:200 --duration 25s --timeseries "$work/seconds" & loading=$!
-wait_for 120 "a load begins" running
-first=$(named /api/v1/namespaces/shop/pods guardian)
-api DELETE "/api/v1/namespaces/shop/pods/$first" > "$work/deleted.json"
-another() { [ -n "$(named /api/v1/namespaces/shop/pods guardian | grep -v "$first")" ]; }
-wait_for 30 "another guardian" another
-code=0
-wait $loading || code=$?
-check "a guardian that is evicted costs nothing" jq -e '.requests.sent == 5000 and (.generators | all(.requests.sent == 2500))' "$work/guardian.json"
-wait_for 60 "it leaves nothing" nothing_left
-
-rm -f "$work/seconds"
-load killed --load open:200 --duration 60s --timeseries "$work/seconds" & loading=$!
-wait_for 120 "a load begins" running
-kill -KILL "$(pgrep -P $loading -x stampede || echo $loading)"
-killed=$SECONDS
-"$stampede" clean --platform kubernetes --namespace shop
-wait_for 120 "a Stampede that was killed leaves nothing after two minutes" nothing_left
-echo "ok: a Stampede that was killed leaves nothing: $((SECONDS - killed)) s"
-"$stampede" clean --platform kubernetes --namespace shop
+case ${1:-all} in
+all)
+    . tests/cluster/load.sh
+    . tests/cluster/compare.sh
+    ;;
+load) . tests/cluster/load.sh ;;
+compare)
+    grant
+    . tests/cluster/compare.sh
+    ;;
+*)
+    echo "there is no part $1: load or compare" >&2
+    exit 2
+    ;;
+esac

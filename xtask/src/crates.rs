@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 37] = [
+const MAY_USE: [(&str, &[&str]); 38] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -29,6 +29,7 @@ const MAY_USE: [(&str, &[&str]); 37] = [
     ("agent", &["core", "seam"]),
     ("generators", &["agent", "core", "seam"]),
     ("kubernetes", &[]),
+    ("cluster", &["agent", "core", "kubernetes", "seam"]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),
     ("export", &["core"]),
@@ -59,10 +60,12 @@ const MAY_USE: [(&str, &[&str]); 37] = [
         &[
             "agent",
             "catalogue",
+            "cluster",
             "conduct",
             "core",
             "drive",
             "export",
+            "kubernetes",
             "load",
             "plan",
             "platforms",

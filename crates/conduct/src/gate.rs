@@ -137,6 +137,9 @@ async fn merge(bench: Bench<'_>, base: &ComparePlan, head: ComparePlan) -> Resul
     // The runtime is settled: that it is missing is an error.
     let common = ComparePlan { workload, unrecorded, look: None, choice: RuntimeChoice::Settled, ..head };
     let on = |pair: &[Candidate; 2]| ComparePlan { candidates: pair.to_vec(), ..common.clone() };
+    if let [only] = &pairs[..] {
+        return Ok(on(only));
+    }
     // The first that is installed; where none is, the first of all, so that what it needs is told.
     for pair in &pairs {
         let plan = on(pair);

@@ -265,7 +265,12 @@ impl<'a> Site<'a> {
         let ground = Ground::take(bench, purpose, plan, beside, &pinning).await?;
         let asked = if ground.platform.vantage().refuses_io_uring() { Some(Backend::Epoll) } else { backend };
         let backend = bench.host.backend(asked, &pinning, bench.quiet).await;
-        Ok(Self { stop, ground, machine: bench.host.machine(), pinning, backend })
+        let elsewhere = ground.platform.machine();
+        // Nothing is pinned where others than this program decide what runs where.
+        let pinning =
+            if elsewhere.is_some() { CpuLayout { server: Vec::new(), generator: Vec::new() } } else { pinning };
+        let machine = elsewhere.unwrap_or_else(|| bench.host.machine());
+        Ok(Self { stop, ground, machine, pinning, backend })
     }
 
     /// Who it is for.

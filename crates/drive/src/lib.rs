@@ -19,7 +19,7 @@ mod wrk;
 
 pub use address_load::{AddressLoad, Kept, Reach, TlsFiles, drive_address, read_body};
 pub use generators::{Demand, boot, vantage};
-pub use pods::PodRequest;
+pub use pods::{PodRequest, carried};
 pub use samples::{SampleSink, Sampled};
 pub use timeseries::Timeseries;
 pub use tool::{ToolFailure, drive_tool};

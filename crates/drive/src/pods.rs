@@ -6,7 +6,9 @@ use std::time::Duration;
 use stampede_conduct::{Bench, Failure};
 use stampede_core::Carrier;
 use stampede_generators::{CarriedStream, Carrying};
-use stampede_kubernetes::{AgentStream, Cluster, ClusterAccess, ClusterService, GeneratorOrder, Pods, ServiceName};
+use stampede_kubernetes::{
+    AgentStream, Cluster, ClusterAccess, ClusterService, GeneratorOrder, Pods, Purpose, ServiceName,
+};
 use stampede_plan::HttpUrl;
 
 /// What a load asks for of those of its generators that are pods.
@@ -79,7 +81,7 @@ impl PodGenerators {
     ///
     /// When the cluster does not answer, or this user may not make them.
     async fn new(cluster: Cluster, image: String, count: u32, cpus: f64) -> Result<Self, Failure> {
-        cluster.check_rights().await.map_err(Failure::missing)?;
+        cluster.check_rights(Purpose::Load).await.map_err(Failure::missing)?;
         Ok(Self { cluster, image, count, cpus })
     }
 
@@ -114,13 +116,17 @@ impl PodGenerators {
 /// The streams of agents in pods.
 pub(crate) async fn streams(pods: &Pods, bench: Bench<'_>) -> Result<Vec<CarriedStream>, Failure> {
     let mut streams = Vec::new();
-    for (place, AgentStream { pod, node, output, input, said }) in
-        pods.open().await.map_err(Failure::missing)?.into_iter().enumerate()
-    {
-        bench.note(&format!("pod {} of the generators is {pod} on node {node}", place + 1));
-        streams.push(CarriedStream { output, input, carrier: Box::new(InPod(said)) });
+    for (place, stream) in pods.open().await.map_err(Failure::missing)?.into_iter().enumerate() {
+        bench.note(&format!("pod {} of the generators is {} on node {}", place + 1, stream.pod, stream.node));
+        streams.push(carried(stream));
     }
     Ok(streams)
+}
+
+/// The stream of an agent in a pod, for whoever shares loads.
+#[must_use]
+pub fn carried(AgentStream { pod: _, node: _, output, input, said }: AgentStream) -> CarriedStream {
+    CarriedStream { output, input, carrier: Box::new(InPod(said)) }
 }
 
 /// What is known of an agent in a pod.

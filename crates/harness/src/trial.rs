@@ -163,6 +163,38 @@ mod tests {
         }
     }
 
+    /// What is taken away says nothing of what was measured, however its trial looks.
+    #[tokio::test(start_paused = true)]
+    async fn a_deployment_that_was_taken_away_is_no_failure_of_its_own() {
+        let exit = UnitExit { unit: UnitId::new("a"), how: "status 1".to_owned() };
+        let taken = || Some("pod p on node n: it was deleted".to_owned());
+        let serving = || FakeLifetime { disturbed: taken(), ..FakeLifetime::serving(BODY, 1000.0) };
+        let (workload, stop) = (workload(), Stop::default());
+        let context = context(&workload, &stop);
+        let timing = Timing { warm_up: Duration::ZERO, duration: Duration::from_secs(2), seed: 1 };
+        for (name, lifetime, expected) in [
+            ("at its end", serving(), "pod p on node n: it was deleted"),
+            (
+                "in its window",
+                FakeLifetime { exit: Some((Duration::from_secs(1), exit.clone())), ..serving() },
+                "pod p on node n: it was deleted; a ended with status 1 while it was measured",
+            ),
+            (
+                "before it answers",
+                FakeLifetime { exit: Some((Duration::from_millis(150), exit.clone())), ..serving() },
+                "pod p on node n: it was deleted; ",
+            ),
+        ] {
+            let platform = FakePlatform::new(move |_| lifetime.clone());
+            let place = Place { block: 1, position: 1 };
+            let trial = run(&platform, &context, &prepared("a"), place, &timing, None, &mut Silence).await.unwrap();
+            assert!(
+                matches!(&trial.outcome, Outcome::Invalid(reason) if reason.starts_with(expected)),
+                "{name}: {trial:?}"
+            );
+        }
+    }
+
     /// One that ends between two windows is found at the next.
     #[tokio::test(start_paused = true)]
     async fn a_death_at_rest_fails_the_trial_at_its_next_window() {

@@ -6,7 +6,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 
 use crate::cluster_error::{ClusterError, Place, of_kubeconfig};
-use crate::rights;
+use crate::rights::{self, Purpose};
 
 /// How long an API server may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -25,7 +25,12 @@ pub struct ClusterAccess {
 pub struct Cluster {
     client: Client,
     place: Place,
+    /// How it was found, where a kubeconfig names it.
+    access: Option<ClusterAccess>,
 }
+
+/// How long what is done on a connection of its own may take.
+const APART: Duration = Duration::from_secs(10);
 
 impl Cluster {
     /// The one that a kubeconfig names: the files of KUBECONFIG, or `~/.kube/config`. Asks the cluster nothing yet.
@@ -35,6 +40,7 @@ impl Cluster {
     /// When the kubeconfig has no such context, or cannot be read.
     pub async fn connect(access: &ClusterAccess) -> Result<Self, ClusterError> {
         let ClusterAccess { context, namespace } = access;
+        let own_access = access.clone();
         let kubeconfig = Kubeconfig::read().map_err(|error| of_kubeconfig(&error, context.as_deref(), &[]))?;
         let known: Vec<String> = kubeconfig.contexts.iter().map(|named| named.name.clone()).collect();
         let name = context.clone().or_else(|| kubeconfig.current_context.clone()).filter(|name| !name.is_empty());
@@ -49,14 +55,33 @@ impl Cluster {
         let namespace = namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let place = Place { address, context: name, namespace };
         let client = Client::try_from(config).map_err(|error| place.error("connect", &error))?;
-        Ok(Self { client, place })
+        Ok(Self { client, place, access: Some(own_access) })
     }
 
     /// One whose API a client answers for.
     pub fn of(client: Client, context: &str, namespace: &str) -> Self {
         let place =
             Place { address: "(given)".to_owned(), context: context.to_owned(), namespace: namespace.to_owned() };
-        Self { client, place }
+        Self { client, place, access: None }
+    }
+
+    /// Does something on a connection of its own, in a thread of its own: whoever asks need not be able to wait for a future. Nothing where
+    /// no kubeconfig names the cluster, or where it fails or takes too long.
+    pub(crate) fn apart<T: Send, W: Future<Output = Result<T, ClusterError>>>(
+        &self,
+        work: impl FnOnce(Self) -> W + Send,
+    ) -> Option<T> {
+        let access = self.access.as_ref()?;
+        std::thread::scope(|scope| {
+            let working = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+                let done = runtime.block_on(async {
+                    tokio::time::timeout(APART, async { work(Self::connect(access).await?).await }).await
+                });
+                done.ok()?.ok()
+            });
+            working.join().ok().flatten()
+        })
     }
 
     /// The namespace.
@@ -74,9 +99,9 @@ impl Cluster {
     /// # Errors
     ///
     /// When rights are missing, all of them named, or the server is not reached or accepts nobody.
-    pub async fn check_rights(&self) -> Result<(), ClusterError> {
+    pub async fn check_rights(&self, purpose: Purpose) -> Result<(), ClusterError> {
         let namespace = self.namespace();
-        let missing = rights::missing(&self.client, namespace).await;
+        let missing = rights::missing(&self.client, namespace, purpose).await;
         let missing = missing.map_err(|error| self.error("ask for rights", &error))?;
         if missing.is_empty() {
             return Ok(());

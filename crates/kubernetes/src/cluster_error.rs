@@ -70,7 +70,7 @@ pub enum ClusterError {
         missing: Vec<String>,
     },
     /// A quota or an admission rule is in the way.
-    #[error("{0}\n  lower --generators or --threads, or have the quota of the namespace raised")]
+    #[error("{0}\n  lower --generators, --threads, --cpus or --memory, or have the quota of the namespace raised")]
     Quota(String),
     /// The server refuses something else.
     #[error("{verb}: the API server answers {code}: {message}")]
@@ -103,6 +103,40 @@ pub enum ClusterError {
         problem: String,
         /// How long it was waited for.
         waited: Duration,
+    },
+    /// The image of a case cannot be used.
+    #[error(
+        "the image {image} cannot be used (pod {pod}): {problem}\n  name one that the cluster's nodes can pull; kind, minikube and k3d can also load one"
+    )]
+    ServerImage {
+        /// The image.
+        image: String,
+        /// The pod.
+        pod: String,
+        /// What the kubelet and its events report.
+        problem: String,
+    },
+    /// A pod under test has no node.
+    #[error(
+        "no node has room for a deployment of {size} (pod {pod}) after {} s: {problem}\n  lower --cpus or --memory, or add a node", .waited.as_secs()
+    )]
+    NoRoom {
+        /// The pod.
+        pod: String,
+        /// Its requests.
+        size: String,
+        /// What the scheduler reports: which resource.
+        problem: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// A deployment cannot be removed.
+    #[error("remove the deployment {name}: {problem}")]
+    NotRemoved {
+        /// The deployment.
+        name: String,
+        /// What is known.
+        problem: String,
     },
     /// A pod did not come up.
     #[error("pod {pod} did not start: {problem}")]

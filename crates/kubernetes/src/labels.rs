@@ -8,11 +8,16 @@ pub(crate) const RUN: &str = "stampede/run";
 /// What an object is for.
 pub(crate) const ROLE: &str = "stampede/role";
 
+/// Which of a run's deployments an object belongs to: there are several, one after another.
+pub(crate) const PART: &str = "stampede/part";
+
 /// What pods of a load are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PodRole {
     Guardian,
     Generator,
+    /// It is under test.
+    Server,
 }
 
 impl PodRole {
@@ -20,6 +25,7 @@ impl PodRole {
         match self {
             Self::Guardian => "guardian",
             Self::Generator => "generator",
+            Self::Server => "server",
         }
     }
 }
@@ -44,9 +50,19 @@ pub(crate) fn annotations() -> BTreeMap<String, String> {
     ])
 }
 
+/// The labels by which the pods of a role are told from all others.
+pub(crate) fn selector_labels(run: &str, role: PodRole) -> BTreeMap<String, String> {
+    text_map(&[(RUN, run), (ROLE, role.name())])
+}
+
 /// What selects the pods of a role.
 pub(crate) fn selector(run: &str, role: PodRole) -> String {
     format!("{RUN}={run},{ROLE}={}", role.name())
+}
+
+/// What selects the pods of one deployment.
+pub(crate) fn selector_of_part(run: &str, part: &str) -> String {
+    format!("{RUN}={run},{PART}={part}")
 }
 
 pub(crate) fn text_map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {

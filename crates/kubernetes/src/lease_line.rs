@@ -52,6 +52,11 @@ impl LeaseLine {
         Self { renewed, problem, _renewing: renewing }
     }
 
+    /// One that nobody renews.
+    pub(crate) fn none() -> Self {
+        Self { renewed: watch::channel(None).1, problem: Arc::default(), _renewing: JoinSet::new() }
+    }
+
     /// Waits until it was renewed for the first time.
     pub(crate) async fn begun(&self) -> Result<(), ClusterError> {
         let mut renewed = self.renewed.clone();

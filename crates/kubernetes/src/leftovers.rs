@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -13,7 +14,7 @@ use crate::cluster::Cluster;
 use crate::cluster_error::ClusterError;
 use crate::labels::{ROLE, RUN};
 use crate::pod_state::PodState;
-use crate::pods::START;
+use crate::waiting::START;
 
 /// How long a guardian may be on its way before it is taken for left over: longer than Stampede waits for it.
 const ON_ITS_WAY: Duration = START.saturating_mul(2);
@@ -25,7 +26,9 @@ pub struct Leftover {
     pub run: String,
     /// Its jobs.
     pub jobs: Vec<String>,
-    /// Pods whose job is gone.
+    /// Its deployments.
+    pub deployments: Vec<String>,
+    /// Pods whose job or deployment is gone.
     pub pods: Vec<String>,
     /// Whether its guardian runs, or is on its way: it removes all of this when its lease ends.
     pub is_held: bool,
@@ -41,7 +44,13 @@ impl Cluster {
         let labelled = ListParams::default().labels(RUN);
         let jobs = self.api::<Job>().list(&labelled).await.map_err(|error| self.error("list jobs", &error))?;
         let pods = self.api::<Pod>().list(&labelled).await.map_err(|error| self.error("list pods", &error))?;
-        Ok(sorted_out(&jobs.items, &pods.items, now))
+        let deployments = match self.api::<Deployment>().list(&labelled).await {
+            Ok(listed) => listed.items,
+            // Who may not see them has made none.
+            Err(kube::Error::Api(status)) if status.code == 403 => Vec::new(),
+            Err(error) => return Err(self.error("list deployments", &error)),
+        };
+        Ok(sorted_out(&jobs.items, &deployments, &pods.items, now))
     }
 
     /// Removes it.
@@ -53,6 +62,10 @@ impl Cluster {
         for job in &leftover.jobs {
             let removed = self.api::<Job>().delete(job, &DeleteParams::background()).await.map(drop);
             self.gone(removed, &format!("remove the job {job}"))?;
+        }
+        for deployment in &leftover.deployments {
+            let removed = self.api::<Deployment>().delete(deployment, &DeleteParams::background()).await.map(drop);
+            self.gone(removed, &format!("remove the deployment {deployment}"))?;
         }
         for pod in &leftover.pods {
             let removed = self.api::<Pod>().delete(pod, &DeleteParams::background()).await.map(drop);
@@ -75,9 +88,15 @@ fn label<'a>(metadata: &'a ObjectMeta, name: &str) -> &'a str {
 }
 
 /// The loads that these objects are of, in the order of their names.
-fn sorted_out(jobs: &[Job], pods: &[Pod], now: Timestamp) -> Vec<Leftover> {
+fn sorted_out(jobs: &[Job], deployments: &[Deployment], pods: &[Pod], now: Timestamp) -> Vec<Leftover> {
     let mut runs: BTreeMap<&str, Leftover> = BTreeMap::new();
-    let empty = |run: &str| Leftover { run: run.to_owned(), jobs: Vec::new(), pods: Vec::new(), is_held: false };
+    let empty = |run: &str| Leftover {
+        run: run.to_owned(),
+        jobs: Vec::new(),
+        deployments: Vec::new(),
+        pods: Vec::new(),
+        is_held: false,
+    };
     for job in jobs {
         let run = label(&job.metadata, RUN);
         let leftover = runs.entry(run).or_insert_with(|| empty(run));
@@ -87,14 +106,24 @@ fn sorted_out(jobs: &[Job], pods: &[Pod], now: Timestamp) -> Vec<Leftover> {
             .is_some_and(|created| Duration::try_from(now.duration_since(created)).unwrap_or_default() < ON_ITS_WAY);
         leftover.is_held |= label(&job.metadata, ROLE) == "guardian" && is_new;
     }
+    for deployment in deployments {
+        let run = label(&deployment.metadata, RUN);
+        let leftover = runs.entry(run).or_insert_with(|| empty(run));
+        leftover.deployments.extend(deployment.metadata.name.clone());
+    }
     for pod in pods {
         let run = label(&pod.metadata, RUN);
         let leftover = runs.entry(run).or_insert_with(|| empty(run));
-        let owners = pod.metadata.owner_references.iter().flatten();
-        let has_job = owners.filter(|owner| owner.kind == "Job").any(|owner| leftover.jobs.contains(&owner.name));
+        let owners = || pod.metadata.owner_references.iter().flatten();
+        let has_job = owners().filter(|owner| owner.kind == "Job").any(|owner| leftover.jobs.contains(&owner.name));
+        // Between a deployment and its pods is a set of replicas, which is called after it.
+        let is_of = |set: &str| {
+            leftover.deployments.iter().any(|name| set.strip_prefix(name).is_some_and(|rest| rest.starts_with('-')))
+        };
+        let has_deployment = owners().filter(|owner| owner.kind == "ReplicaSet").any(|owner| is_of(&owner.name));
         let runs_there = matches!(PodState::of(pod), PodState::Running { .. });
         leftover.is_held |= has_job && label(&pod.metadata, ROLE) == "guardian" && runs_there;
-        if !has_job {
+        if !has_job && !has_deployment {
             leftover.pods.extend(pod.metadata.name.clone());
         }
     }
@@ -120,6 +149,10 @@ mod tests {
                 "status": {"phase": "Running", "containerStatuses": [{"name": "s", "image": "", "imageID": "",
                     "ready": true, "restartCount": 0, "state": state}]}})
         };
+        let replica = |run: &str, set: &str| {
+            json!({"metadata": {"name": format!("{set}-x"), "labels": {RUN: run, ROLE: "server"},
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": set, "uid": ""}]}})
+        };
         let (old, new) = ("2026-11-26T09:00:00Z", "2026-11-26T09:59:00Z");
         let running = || json!({"running": {}});
         let jobs: Vec<Job> = serde_json::from_value(json!([
@@ -134,20 +167,31 @@ mod tests {
             pod("alive", "guardian", running()),
             pod("stuck", "guardian", json!({"waiting": {"reason": "ImagePullBackOff"}})),
             pod("orphans", "generator", running()),
-            pod("pod", "generator", running())
+            pod("pod", "generator", running()),
+            replica("served", "served-1-6d5f"),
+            // Of a deployment that is gone.
+            replica("served", "served-12-6d5f")
         ]))
         .unwrap();
-        let found: Vec<_> = sorted_out(&jobs, &pods, now)
+        let deployments: Vec<Deployment> = serde_json::from_value(json!([
+            {"metadata": {"name": "served-1", "labels": {RUN: "served", ROLE: "server"}}}
+        ]))
+        .unwrap();
+        let found: Vec<_> = sorted_out(&jobs, &deployments, &pods, now)
             .into_iter()
-            .map(|Leftover { run, jobs, pods, is_held }| (run, jobs.len(), pods.len(), is_held))
+            .map(|left| (left.run, left.jobs.len(), left.deployments.len(), left.pods.len(), left.is_held))
             .collect();
         let expected = [
-            ("alive", 2, 0, true),
-            ("begun", 1, 0, true),
-            ("orphans", 1, 0, false),
-            ("pod", 0, 1, false),
-            ("stuck", 1, 0, false),
+            ("alive", 2, 0, 0, true),
+            ("begun", 1, 0, 0, true),
+            ("orphans", 1, 0, 0, false),
+            ("pod", 0, 0, 1, false),
+            ("served", 0, 1, 1, false),
+            ("stuck", 1, 0, 0, false),
         ];
-        assert_eq!(found, expected.map(|(run, jobs, pods, held)| (run.to_owned(), jobs, pods, held)));
+        assert_eq!(
+            found,
+            expected.map(|(run, jobs, deployments, pods, held)| (run.to_owned(), jobs, deployments, pods, held))
+        );
     }
 }

@@ -22,7 +22,7 @@ pub(crate) const CONTAINER: &str = "stampede";
 
 /// Who runs it: the user of the image that the repository's Dockerfile describes. A number, since a kubelet cannot see whether a name is
 /// root.
-const USER: i64 = 10001;
+pub(crate) const USER: i64 = 10001;
 
 /// What the guardian may use: it passes on a byte now and then.
 const GUARDIAN_CPU: &str = "50m";
@@ -75,7 +75,7 @@ pub(crate) struct GeneratorJob<'a> {
     pub(crate) longest: Duration,
 }
 
-/// The Job of generators, owned by the guardian's. It does not keep its owner from being removed.
+/// The Job of generators, owned by the guardian's.
 pub(crate) fn generators(order: &GeneratorJob<'_>) -> Job {
     let GeneratorJob { run, image, count, cpus, avoid, owner, longest } = order;
     let resources = resources(&cpus.to_string(), GENERATOR_MEMORY);
@@ -100,17 +100,21 @@ pub(crate) fn generators(order: &GeneratorJob<'_>) -> Job {
         template: pod,
         ..JobSpec::default()
     };
-    let guardian = guardian_name(run);
-    let mut job = job(&format!("{guardian}-generators"), labels(run, PodRole::Generator), spec);
-    job.metadata.owner_references = Some(vec![OwnerReference {
+    let mut job = job(&format!("{}-generators", guardian_name(run)), labels(run, PodRole::Generator), spec);
+    job.metadata.owner_references = Some(vec![owned_by(run, owner)]);
+    job
+}
+
+/// That an object goes with the guardian of this uid, and does not keep that from being removed.
+pub(crate) fn owned_by(run: &str, owner: &str) -> OwnerReference {
+    OwnerReference {
         api_version: "batch/v1".to_owned(),
         kind: "Job".to_owned(),
-        name: guardian,
-        uid: (*owner).to_owned(),
+        name: guardian_name(run),
+        uid: owner.to_owned(),
         controller: Some(false),
         block_owner_deletion: Some(false),
-    }]);
-    job
+    }
 }
 
 fn seconds(time: Duration) -> i64 {
@@ -123,7 +127,7 @@ fn job(name: &str, labels: BTreeMap<String, String>, spec: JobSpec) -> Job {
 }
 
 /// A pod as the Pod Security Standard "restricted" wants it, without the cluster's credentials.
-fn pod(run: &str, role: PodRole, container: Container) -> PodTemplateSpec {
+pub(crate) fn pod(run: &str, role: PodRole, container: Container) -> PodTemplateSpec {
     let security = PodSecurityContext {
         run_as_non_root: Some(true),
         run_as_user: Some(USER),
@@ -145,7 +149,7 @@ fn pod(run: &str, role: PodRole, container: Container) -> PodTemplateSpec {
     PodTemplateSpec { metadata: Some(metadata), spec: Some(spec) }
 }
 
-fn container(image: &str, arguments: &[&str], resources: ResourceRequirements) -> Container {
+pub(crate) fn container(image: &str, arguments: &[&str], resources: ResourceRequirements) -> Container {
     let command = [PROGRAM].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
     let security = SecurityContext {
         allow_privilege_escalation: Some(false),
@@ -166,18 +170,18 @@ fn container(image: &str, arguments: &[&str], resources: ResourceRequirements) -
 
 /// Requests equal to limits, so that the pod is of the class "Guaranteed"; whole processors are its own where the node's kubelet has the
 /// static policy.
-fn resources(cpu: &str, memory: &str) -> ResourceRequirements {
+pub(crate) fn resources(cpu: &str, memory: &str) -> ResourceRequirements {
     let both: BTreeMap<String, Quantity> =
         [("cpu", cpu), ("memory", memory)].map(|(name, size)| (name.to_owned(), Quantity(size.to_owned()))).into();
     ResourceRequirements { limits: Some(both.clone()), requests: Some(both), claims: None }
 }
 
-fn selects(labels: &BTreeMap<String, String>) -> LabelSelector {
+pub(crate) fn selects(labels: &BTreeMap<String, String>) -> LabelSelector {
     LabelSelector { match_labels: Some(labels.clone()), match_expressions: None }
 }
 
 /// On no node of these pods, when there is another.
-fn away_from(pods: &BTreeMap<String, String>) -> Affinity {
+pub(crate) fn away_from(pods: &BTreeMap<String, String>) -> Affinity {
     let term = PodAffinityTerm {
         label_selector: Some(selects(pods)),
         topology_key: NODE.to_owned(),

@@ -27,7 +27,8 @@ const STUCK: [&str; 4] =
 impl PodState {
     pub(crate) fn of(pod: &Pod) -> Self {
         let status = pod.status.clone().unwrap_or_default();
-        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
+        let node = node_of(pod);
+        let before = status.init_container_statuses.unwrap_or_default().into_iter().next();
         let container = status.container_statuses.unwrap_or_default().into_iter().next();
         let state = container.and_then(|container| container.state).unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();
@@ -41,6 +42,9 @@ impl PodState {
         if phase == "Failed" || phase == "Succeeded" {
             let reported = words(status.reason.as_deref(), status.message.as_deref());
             return Self::Ended(reported.or_else(|| ended(&state)).unwrap_or_else(|| format!("it is {phase}")));
+        }
+        if let Some(problem) = before.and_then(|before| before.state).and_then(|state| unprepared(&state)) {
+            return Self::Stuck(problem);
         }
         if let Some(ended) = ended(&state) {
             return Self::Ended(ended);
@@ -68,8 +72,22 @@ impl PodState {
     }
 }
 
+/// The node that a pod is on; empty where it has none yet.
+pub(crate) fn node_of(pod: &Pod) -> String {
+    pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default()
+}
+
+/// Why the container that runs before the pod's own cannot do its work.
+fn unprepared(state: &ContainerState) -> Option<String> {
+    let waiting = state.waiting.as_ref()?;
+    let reason = waiting.reason.as_deref().unwrap_or_default();
+    let is_final = IMAGE.contains(&reason) || STUCK.contains(&reason);
+    let words = words(Some(reason), waiting.message.as_deref()).filter(|_| is_final)?;
+    Some(format!("the container that brings Stampede's program: {words}"))
+}
+
 /// Why a container is over.
-fn ended(state: &ContainerState) -> Option<String> {
+pub(crate) fn ended(state: &ContainerState) -> Option<String> {
     let terminated = state.terminated.as_ref()?;
     let code = format!("exit code {}", terminated.exit_code);
     let reported = words(terminated.reason.as_deref(), terminated.message.as_deref());
@@ -134,6 +152,12 @@ mod tests {
             .unwrap();
             assert_eq!(PodState::of(&pod), expected, "{name}");
         }
+        let mut unbrought = container(json!({"waiting": {"reason": "PodInitializing"}}));
+        unbrought["initContainerStatuses"] = json!([{"name": "stampede", "image": "", "imageID": "", "ready": false,
+            "restartCount": 0, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]);
+        let pod: Pod = serde_json::from_value(json!({"metadata": {}, "status": unbrought})).unwrap();
+        let words = "the container that brings Stampede's program: CrashLoopBackOff";
+        assert_eq!(PodState::of(&pod), PodState::Stuck(words.to_owned()));
         let drained: Pod = serde_json::from_value(json!({"metadata": {"deletionTimestamp": "2026-11-26T10:00:00Z"},
             "status": {"phase": "Running", "conditions": [{"type": "DisruptionTarget", "status": "True",
             "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}]}}))

@@ -5,34 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Event, Pod};
-use kube::api::{AttachParams, AttachedProcess, DeleteParams, ListParams, PostParams};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, PostParams};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::cluster::Cluster;
-use crate::cluster_error::{ClusterError, is_quota};
+use crate::cluster_error::ClusterError;
+use crate::exec::{self, AgentStream};
 use crate::labels::{PodRole, selector};
-use crate::lease_line::LeaseLine;
 use crate::manifest::{self, CONTAINER, GeneratorJob, PROGRAM};
 use crate::pod_state::PodState;
-
-/// How long pods may take to run: an image is pulled, a node may be added.
-pub(crate) const START: Duration = Duration::from_secs(180);
-
-/// How often it is looked how pods are, while they start and while they run.
-const LOOK: Duration = Duration::from_millis(300);
-const WATCH: Duration = Duration::from_secs(1);
-
-/// What a stream holds at once: a frame of an agent.
-const BUFFER: usize = 64 << 10;
-
-/// What is kept of what an agent writes to standard error: the end.
-const KEPT: usize = 2000;
-
-/// Letters of a load's name.
-const LETTERS: usize = 8;
+use crate::run::{PodRun, bound};
+use crate::waiting::{WATCH, wait_for};
 
 /// Which generators.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,28 +36,12 @@ pub struct GeneratorOrder {
 
 /// The pods of one load. When this is dropped, nobody renews their lease, and they end with it; [`Pods::end`] ends them at once.
 pub struct Pods {
-    cluster: Cluster,
-    run: String,
-    lease: LeaseLine,
+    run: Arc<PodRun>,
     /// Name and node of each generator, in their order.
     generators: Vec<(String, String)>,
     /// Why pods ended, by their names.
     ended: Arc<Mutex<BTreeMap<String, String>>>,
     _watching: JoinSet<()>,
-}
-
-/// An agent in a pod.
-pub struct AgentStream {
-    /// The pod that it runs in.
-    pub pod: String,
-    /// The node of that pod.
-    pub node: String,
-    /// What it sends.
-    pub output: Box<dyn AsyncRead + Unpin + Send>,
-    /// What it is sent.
-    pub input: Box<dyn AsyncWrite + Unpin + Send>,
-    /// What it wrote to standard error, and why its pod ended; holds the stream open.
-    pub said: Box<dyn Fn() -> String + Send + Sync>,
 }
 
 impl Pods {
@@ -86,44 +55,45 @@ impl Pods {
         order: &GeneratorOrder,
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, ClusterError> {
-        let run: String = (0..LETTERS).map(|_| fastrand::alphanumeric().to_ascii_lowercase()).collect();
-        let longest = order.longest + START * 2;
-        let jobs = cluster.api::<Job>();
-        let guardian = manifest::guardian(&run, &order.image, longest);
-        let made = jobs.create(&PostParams::default(), &guardian).await;
-        let made = made.map_err(|error| cluster.error("create a job", &error))?;
-        let started = async {
-            wait_for(cluster, &run, PodRole::Guardian, 1, note).await?;
-            let lease = LeaseLine::open(cluster.clone(), run.clone());
-            lease.begun().await?;
-            let job = manifest::generators(&GeneratorJob {
-                run: &run,
-                image: &order.image,
-                count: order.count,
-                cpus: order.cpus,
-                avoid: &order.avoid,
-                owner: made.metadata.uid.as_deref().unwrap_or_default(),
-                longest,
-            });
-            let made = jobs.create(&PostParams::default(), &job).await;
-            made.map_err(|error| cluster.error("create a job", &error))?;
-            let generators = wait_for(cluster, &run, PodRole::Generator, order.count as usize, note).await?;
-            Ok((lease, generators))
-        };
-        match started.await {
-            Ok((lease, generators)) => {
-                let ended = Arc::new(Mutex::new(BTreeMap::new()));
-                let mut watching = JoinSet::new();
-                let names = generators.iter().map(|(name, _)| name.clone()).collect();
-                watching.spawn(watch(cluster.clone(), run.clone(), names, Arc::clone(&ended)));
-                Ok(Self { cluster: cluster.clone(), run, lease, generators, ended, _watching: watching })
-            }
+        let run = PodRun::begin(cluster, &order.image, bound(order.longest), note).await?;
+        match Self::start_in(&run, order, note).await {
+            Ok(pods) => Ok(pods),
             Err(problem) => {
-                // Why it did not start is worth more than why it could not be removed: its lease ends.
-                let _ = remove(cluster, &run).await;
+                // Why they did not start is worth more than why they could not be removed: their lease ends.
+                let _ = run.end().await;
                 Err(problem)
             }
         }
+    }
+
+    /// Makes them in a run that has begun.
+    ///
+    /// # Errors
+    ///
+    /// When they do not run in time.
+    pub async fn start_in(
+        run: &Arc<PodRun>,
+        order: &GeneratorOrder,
+        note: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, ClusterError> {
+        let PodRun { cluster, name, owner, longest, .. } = &**run;
+        let job = manifest::generators(&GeneratorJob {
+            run: name,
+            image: &order.image,
+            count: order.count,
+            cpus: order.cpus,
+            avoid: &order.avoid,
+            owner,
+            longest: *longest,
+        });
+        let made = cluster.api::<Job>().create(&PostParams::default(), &job).await;
+        made.map_err(|error| cluster.error("create a job", &error))?;
+        let generators = wait_for(cluster, name, PodRole::Generator, order.count as usize, note).await?;
+        let ended = Arc::new(Mutex::new(BTreeMap::new()));
+        let mut watching = JoinSet::new();
+        let names = generators.iter().map(|(name, _)| name.clone()).collect();
+        watching.spawn(watch(cluster.clone(), name.clone(), names, Arc::clone(&ended)));
+        Ok(Self { run: Arc::clone(run), generators, ended, _watching: watching })
     }
 
     /// Starts an agent in each generator.
@@ -133,61 +103,33 @@ impl Pods {
     /// When one cannot be started.
     pub async fn open(&self) -> Result<Vec<AgentStream>, ClusterError> {
         let mut streams = Vec::new();
-        for (pod, node) in &self.generators {
-            let how = AttachParams::default().container(CONTAINER).stdin(true).stdout(true).stderr(true);
-            let how = how.max_stdin_buf_size(BUFFER).max_stdout_buf_size(BUFFER);
-            let begun = self.cluster.api::<Pod>().exec(pod, [PROGRAM, "__agent"], &how).await;
-            let process = begun.map_err(|error| self.cluster.error(&format!("exec in {pod}"), &error))?;
-            let stream = self.stream(pod, node, process);
-            streams.push(stream.ok_or_else(|| ClusterError::NotStarted {
-                pod: pod.clone(),
-                problem: "exec gave no streams".to_owned(),
-            })?);
+        for generator in &self.generators {
+            streams.push(self.agent(generator).await?);
         }
         Ok(streams)
     }
 
-    fn stream(&self, pod: &str, node: &str, mut process: AttachedProcess) -> Option<AgentStream> {
-        let (input, output, mut errors) = (process.stdin()?, process.stdout()?, process.stderr()?);
-        let written = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&written);
-        let mut listening = JoinSet::new();
-        listening.spawn(async move {
-            let mut buffer = [0; 1024];
-            while let Ok(count) = errors.read(&mut buffer).await
-                && count > 0
-            {
-                let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-                heard.extend_from_slice(&buffer[..count]);
-                let excess = heard.len().saturating_sub(KEPT);
-                heard.drain(..excess);
-            }
-        });
-        let (name, place) = (pod.to_owned(), node.to_owned());
-        let ended = Arc::clone(&self.ended);
-        let held = (process, listening);
-        let said = move || {
-            let (_process, _listening) = &held;
-            let written = written.lock().unwrap_or_else(PoisonError::into_inner);
-            let written = String::from_utf8_lossy(&written).trim().to_owned();
-            let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
-            match ended.get(&name) {
-                Some(why) => format!("pod {name} on node {place}: {why}"),
-                None => written,
-            }
-        };
-        Some(AgentStream {
-            pod: pod.to_owned(),
-            node: node.to_owned(),
-            output: Box::new(output),
-            input: Box::new(input),
-            said: Box::new(said),
-        })
+    /// Starts another agent in the first generator, beside the one that drives load.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub async fn open_another(&self) -> Result<AgentStream, ClusterError> {
+        let none =
+            || ClusterError::NotStarted { pod: "of a generator".to_owned(), problem: "there is none".to_owned() };
+        self.agent(self.generators.first().ok_or_else(none)?).await
+    }
+
+    async fn agent(&self, (pod, node): &(String, String)) -> Result<AgentStream, ClusterError> {
+        let (name, ended) = (pod.clone(), Arc::clone(&self.ended));
+        let why = move || ended.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        let command = [PROGRAM, "__agent"].map(str::to_owned).to_vec();
+        exec::agent(&self.run.cluster, (pod, node), CONTAINER, command, Box::new(why)).await
     }
 
     /// Why the guardian may have ended, where it may.
     pub fn is_over(&self) -> Option<String> {
-        self.lease.is_over()
+        self.run.is_over()
     }
 
     /// Removes all of it.
@@ -196,85 +138,8 @@ impl Pods {
     ///
     /// When the guardian cannot be removed; its lease ends all the same.
     pub async fn end(self) -> Result<(), ClusterError> {
-        remove(&self.cluster, &self.run).await
+        self.run.end().await
     }
-}
-
-/// Removes the guardian: the cluster removes what it owns.
-async fn remove(cluster: &Cluster, run: &str) -> Result<(), ClusterError> {
-    let name = manifest::guardian_name(run);
-    let removed = cluster.api::<Job>().delete(&name, &DeleteParams::background()).await.map(drop);
-    cluster.gone(removed, &format!("remove the job {name}"))
-}
-
-/// Waits until so many pods of a role run: name and node of each.
-async fn wait_for(
-    cluster: &Cluster,
-    run: &str,
-    role: PodRole,
-    count: usize,
-    note: &(dyn Fn(&str) + Sync),
-) -> Result<Vec<(String, String)>, ClusterError> {
-    let started = Instant::now();
-    let labelled = ListParams::default().labels(&selector(run, role));
-    let mut noted = String::new();
-    loop {
-        let listed = cluster.api::<Pod>().list(&labelled).await;
-        let listed = listed.map_err(|error| cluster.error("list pods", &error))?;
-        let states = listed.items.iter().map(|pod| (pod.metadata.name.clone().unwrap_or_default(), PodState::of(pod)));
-        let mut states: Vec<_> = states.collect();
-        states.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let is_late = started.elapsed() > START;
-        let mut running = Vec::new();
-        let mut waits = None;
-        for (pod, state) in states {
-            match state {
-                PodState::Running { node } => running.push((pod, node)),
-                PodState::Image(problem) => return Err(ClusterError::Image { pod, problem }),
-                PodState::Stuck(problem) | PodState::Ended(problem) => {
-                    return Err(ClusterError::NotStarted { pod, problem });
-                }
-                PodState::Unschedulable(problem) if is_late => {
-                    return Err(ClusterError::NoNode { pod, problem, waited: started.elapsed() });
-                }
-                PodState::Unschedulable(problem) => waits = Some(format!("pod {pod} waits for a node: {problem}")),
-                PodState::Pending => {}
-            }
-        }
-        if running.len() == count {
-            return Ok(running);
-        }
-        if listed.items.len() < count
-            && let Some(problem) = refused(cluster, run).await?
-        {
-            return Err(if is_quota(&problem) {
-                ClusterError::Quota(problem)
-            } else {
-                ClusterError::NotStarted { pod: format!("of a {}", role.name()), problem }
-            });
-        }
-        if is_late {
-            let problem = format!("{} of {count} run after {} s", running.len(), START.as_secs());
-            return Err(ClusterError::NotStarted { pod: format!("of a {}", role.name()), problem });
-        }
-        if let Some(waits) = waits.filter(|waits| *waits != noted) {
-            note(&waits);
-            noted = waits;
-        }
-        sleep(LOOK).await;
-    }
-}
-
-/// Why the cluster makes no pods for a job of this run, where it reports that.
-async fn refused(cluster: &Cluster, run: &str) -> Result<Option<String>, ClusterError> {
-    let failed = ListParams::default().fields("reason=FailedCreate,involvedObject.kind=Job");
-    let events = cluster.api::<Event>().list(&failed).await.map_err(|error| cluster.error("list events", &error))?;
-    let guardian = manifest::guardian_name(run);
-    let of_run = events
-        .items
-        .into_iter()
-        .find(|event| event.involved_object.name.as_deref().is_some_and(|name| name.starts_with(&guardian)));
-    Ok(of_run.and_then(|event| event.message))
 }
 
 /// Keeps why these pods ended, for as long as it is let run. A cluster that does not answer for a while is asked again.

@@ -12,21 +12,54 @@ struct Right {
     resource: &'static str,
     subresource: Option<&'static str>,
     verbs: &'static [&'static str],
+    /// The least that needs it.
+    purpose: Purpose,
+}
+
+/// What rights are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    /// Generators that load what is there.
+    Load,
+    /// Deployments under test as well.
+    Deployments,
 }
 
 /// What is needed, and no more.
-const RIGHTS: [Right; 6] = [
+const RIGHTS: [Right; 8] = [
     // The guardian and the generators; `delete` ends them, `list` finds what is left.
-    Right { group: "batch", resource: "jobs", subresource: None, verbs: &["create", "delete", "list"] },
+    Right {
+        group: "batch",
+        resource: "jobs",
+        subresource: None,
+        verbs: &["create", "delete", "list"],
+        purpose: Purpose::Load,
+    },
     // How pods are; `delete` for those whose Job is gone.
-    Right { group: "", resource: "pods", subresource: None, verbs: &["delete", "list"] },
+    Right { group: "", resource: "pods", subresource: None, verbs: &["delete", "list"], purpose: Purpose::Load },
     // The streams: `get` up to Kubernetes 1.34, `create` from 1.35 (kubernetes/kubernetes#134577).
-    Right { group: "", resource: "pods", subresource: Some("exec"), verbs: &["create", "get"] },
+    Right { group: "", resource: "pods", subresource: Some("exec"), verbs: &["create", "get"], purpose: Purpose::Load },
     // Why a pod was not made: a quota.
-    Right { group: "", resource: "events", subresource: None, verbs: &["list"] },
+    Right { group: "", resource: "events", subresource: None, verbs: &["list"], purpose: Purpose::Load },
     // Where a service's pods are.
-    Right { group: "", resource: "services", subresource: None, verbs: &["get"] },
-    Right { group: "discovery.k8s.io", resource: "endpointslices", subresource: None, verbs: &["list"] },
+    Right { group: "", resource: "services", subresource: None, verbs: &["get"], purpose: Purpose::Load },
+    Right {
+        group: "discovery.k8s.io",
+        resource: "endpointslices",
+        subresource: None,
+        verbs: &["list"],
+        purpose: Purpose::Load,
+    },
+    // What is under test; `list` finds what is left.
+    Right {
+        group: "apps",
+        resource: "deployments",
+        subresource: None,
+        verbs: &["create", "delete", "list"],
+        purpose: Purpose::Deployments,
+    },
+    // What it wrote, where it fails.
+    Right { group: "", resource: "pods", subresource: Some("log"), verbs: &["get"], purpose: Purpose::Deployments },
 ];
 
 /// The name of the Role and of its binding.
@@ -81,9 +114,10 @@ pub fn role(namespace: &str, subject: RoleSubject) -> Result<String, String> {
 }
 
 /// Those that whoever asks does not have: verb and resource of each, in the order of the table.
-pub(crate) async fn missing(client: &Client, namespace: &str) -> Result<Vec<String>, kube::Error> {
+pub(crate) async fn missing(client: &Client, namespace: &str, purpose: Purpose) -> Result<Vec<String>, kube::Error> {
     let mut asking = JoinSet::new();
-    let each = RIGHTS.iter().flat_map(|right| right.verbs.iter().map(move |verb| (right, *verb)));
+    let needed = RIGHTS.iter().filter(|right| right.purpose <= purpose);
+    let each = needed.flat_map(|right| right.verbs.iter().map(move |verb| (right, *verb)));
     for (place, (right, verb)) in each.enumerate() {
         let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
         let review = SelfSubjectAccessReview {

@@ -149,6 +149,9 @@ pub async fn make_bundle(
             let software = software_source(software);
             Some(containers_of(software, plan, &[], cpus.clone(), onlooker).await?)
         }
+        PlatformChoice::Kubernetes(_) => {
+            return Err(Failure::usage("files are made from this machine or its engine; use --platform docker"));
+        }
     };
     // Kept for the copy in which an application is prepared.
     let local;

@@ -1,12 +1,14 @@
 //! This machine, as studies and loads find it: a [`Host`](stampede_conduct::Host) with its processors, signals, lock, folders and
-//! platforms; what is installed on it; bundles that are made on it; and what this program serves when it is started again (the reference server, an agent).
+//! platforms; what is installed on it; bundles that are made on it; and what this program serves when it is started again (the reference server, an agent, a look around in a pod).
 //!
 //! It prints nothing: whoever is told is an [`Onlooker`].
 
 pub mod agent;
 mod backend;
 pub mod bundle;
+mod cluster_platform;
 mod folders;
+pub mod in_pod;
 mod installed;
 mod onlooker;
 mod open_files;

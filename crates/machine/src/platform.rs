@@ -15,6 +15,7 @@ use stampede_platforms::docker::{DockerConfig, DockerPlatform, SoftwareSource};
 use stampede_platforms::{LocalConfig, LocalPlatform, scope};
 use stampede_seam::{Platform, Vantage};
 
+use crate::cluster_platform::in_cluster;
 use crate::folders::{cache_folder, state_folder};
 use crate::onlooker::Onlooker;
 
@@ -49,6 +50,7 @@ pub(crate) async fn platform(
             let software = if is_needed { software_source(software) } else { SoftwareSource::Nowhere };
             Ok(Box::new(containers(software, plan, beside, server_cpus, onlooker).await?))
         }
+        PlatformChoice::Kubernetes(choice) => Ok(Box::new(in_cluster(choice, plan, onlooker).await?)),
     }
 }
 

@@ -19,15 +19,16 @@ use crate::block_order::{OrderChoice, read_order, settle_order};
 use crate::case::{Asked, check_alone, read_cases};
 use crate::catalogue::Catalogue;
 use crate::choice::{RuntimeChoice, RuntimesAsked, tune};
+use crate::cluster;
 use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
     AppFlag, AtFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag,
     INSIDE_RATE, IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags,
-    PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag,
-    SubjectFlag, TopologyFlags, WarmUpFlag,
+    PodFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SamplingFlag, SeedFlag, ServerAddressFlag,
+    SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
-use crate::generators::{read_generators_of_servers_here, read_server_address};
+use crate::generators::read_server_address;
 use crate::image::{self, ImageFlags, read_images};
 use crate::kind::kinds_served;
 use crate::listed::Listed;
@@ -97,6 +98,8 @@ pub struct CompareFlags {
     #[command(flatten)]
     pub platform: PlatformFlags,
     #[command(flatten)]
+    pub pods: PodFlags,
+    #[command(flatten)]
     pub offline: OfflineFlag,
     #[command(flatten)]
     pub sampling: SamplingFlag,
@@ -131,6 +134,8 @@ pub(crate) struct Given<'a> {
     pub(crate) open_part: Option<&'a AtFlag>,
     /// It is one side of a change: a round measures two cases, on whichever runtime serves both.
     pub(crate) side: Option<ChangeMetric>,
+    /// Whether it may be measured in a cluster.
+    pub(crate) in_cluster: bool,
 }
 
 /// What decides about a change.
@@ -256,7 +261,7 @@ impl ComparePlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
-        Self::read_given(flags, Given { open_part: Some(at), ..Given::default() }, machine, catalogue)
+        Self::read_given(flags, Given { open_part: Some(at), in_cluster: true, ..Given::default() }, machine, catalogue)
     }
 
     /// Reads the plan of one side of a change, about which a metric decides.
@@ -270,7 +275,8 @@ impl ComparePlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
-        Self::read_given(flags, Given { side: Some(decides), ..Given::default() }, machine, catalogue)
+        let given = Given { side: Some(decides), in_cluster: true, ..Given::default() };
+        Self::read_given(flags, given, machine, catalogue)
     }
 
     /// The plan of an application in a folder, whatever plan lies there.
@@ -303,6 +309,9 @@ impl ComparePlan {
             Some(folder) => Subject::of_application(folder, &flags.subject.index, flags.platform.platform.as_deref()),
             None => Subject::read(&flags.subject, &flags.images, flags.platform.platform.as_deref(), catalogue),
         };
+        let written = file.as_ref().and_then(|file| Some(file.sections.platform.as_ref()?.0.as_str()));
+        let asked_platform = flags.platform.platform.as_deref().or(written);
+        let machine = cluster::size(asked_platform.filter(|_| given.in_cluster), machine);
         let mut values = Values { file: file.as_ref(), mistakes: Gathered::default() };
         if flags.inside.inside && flags.sampling.no_sampling {
             let problem = "needs samples, and --no-sampling takes none";
@@ -414,7 +423,12 @@ impl ComparePlan {
         // Typed, it takes the place of the file's platform and of that one's image.
         let PlatformFlags { platform, image } = &flags.platform;
         let is_typed_local = platform.as_deref() == Some(platform::LOCAL);
-        let platform = values.of(["--platform", "platform"], platform, |all| all.platform.as_ref(), platform::read);
+        let platform = values.of(
+            ["--platform", "platform"],
+            platform,
+            |all| all.platform.as_ref(),
+            |typed, mistakes| platform::read(typed, given.in_cluster, mistakes),
+        );
         let base_image = values.of(
             ["--base-image", "base_image"],
             &image.base_image,
@@ -423,18 +437,15 @@ impl ComparePlan {
         );
         let has_images = !flags.images.is_empty() || file.as_ref().is_some_and(PlanFile::has_images);
         let platform = match has_images {
-            true => {
-                let written = file.as_ref().and_then(|file| Some(file.sections.platform.as_ref()?.0.as_str()));
-                let asked = flags.platform.platform.as_deref().or(written);
-                platform::with_images(platform, asked, &mut values.mistakes)
-            }
+            true => platform::with_images(platform, asked_platform, &mut values.mistakes),
             false => platform,
         };
         let platform = platform::upon(platform, base_image, &mut values.mistakes);
-        if flags.offline.offline && platform == PlatformChoice::Local {
-            values.mistakes.add("--offline", "is for containers, and there are none", "leave it out");
+        if flags.offline.offline && !matches!(platform, PlatformChoice::Docker { .. }) {
+            values.mistakes.add("--offline", "is for containers of this machine, and there are none", "leave it out");
         }
-        let generators = read_generators_of_servers_here(flags.generators.generators.as_deref(), &mut values.mistakes);
+        let generators = flags.generators.generators.as_deref();
+        let (platform, generators) = cluster::read(platform, &flags.pods, generators, &mut values.mistakes);
         let listen = read_server_address(flags.server_address.server_address.as_deref(), &mut values.mistakes);
         if flags.server_address.server_address.is_some() && platform != PlatformChoice::Local {
             values.mistakes.add(
@@ -501,6 +512,7 @@ impl ComparePlan {
             GivenLoad::Asked => settle_order(order, &load, has_users || !beside.is_empty(), &mut mistakes),
             GivenLoad::OfInstances(_) | GivenLoad::Only(_) => OrderChoice::Always(BlockOrder::Windows),
         };
+        let order = cluster::check(&platform, &candidates, order, flags.inside.inside, &mut mistakes);
         let at = at.filter(|at| settle_at(*at, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes));
         let is_given = flags.duration.duration.is_some()
             || file

@@ -179,7 +179,7 @@ pub struct SeedFlag {
 #[derive(Args, Clone, Debug, Default)]
 pub struct GeneratorsFlag {
     /// Drive the load from several generators that begin at the same moment: local[:N] processes of this machine,
-    /// ssh:DESTINATION[:N], kubernetes[:N] pods (stampede load), or exec:'COMMAND'[:N], which runs the command that
+    /// ssh:DESTINATION[:N], kubernetes[:N] pods of a cluster, or exec:'COMMAND'[:N], which runs the command that
     /// follows it [example: local:2,ssh:me@host]
     #[arg(long, value_name = "A,B", help_heading = "Load")]
     pub generators: Option<String>,
@@ -228,8 +228,8 @@ pub struct ReadyTimeoutFlag {
 /// Where deployments run.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlatformFlags {
-    /// Where deployments run: local, as processes of this machine; or docker, each in a container of this machine's
-    /// engine under the same limits [default: local]
+    /// Where deployments run: local, as processes of this machine; docker, each in a container of this machine's engine
+    /// under the same limits; or, of --image, kubernetes, as pods of a cluster [default: local]
     #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
     pub platform: Option<String>,
     /// What containers are made of.
@@ -244,6 +244,32 @@ pub struct BaseImageFlag {
     /// installed, once [default: makers, each runtime's official image]
     #[arg(long, value_name = "IMAGE", help_heading = "Study")]
     pub base_image: Option<String>,
+}
+
+/// Which cluster, and which namespace of it.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ClusterFlags {
+    /// The context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
+    pub kube_context: Option<String>,
+    /// The namespace, in which alone anything is made [default: the context's]
+    #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
+    pub namespace: Option<String>,
+}
+
+/// Which pods drive a load, and where.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PodFlags {
+    /// Where they are.
+    #[command(flatten)]
+    pub cluster: ClusterFlags,
+    /// With generators in a cluster: an image that has this version of Stampede, for their pods
+    #[arg(long, value_name = "IMAGE", help_heading = "Kubernetes")]
+    pub generator_image: Option<String>,
+    /// With generators in a cluster: processors of each, also a part of one [default: as many as --threads; 1 under
+    /// --platform kubernetes]
+    #[arg(long, value_name = "CPUS", help_heading = "Kubernetes")]
+    pub generator_cpus: Option<f64>,
 }
 
 /// Whether anything is fetched for it.

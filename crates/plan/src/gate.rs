@@ -7,8 +7,8 @@ use clap::Args;
 use crate::catalogue::Catalogue;
 use crate::compare::{ChangeMetric, CompareFlags, ComparePlan};
 use crate::flags::{
-    DeploymentFlags, DurationFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, RoundsFlag, RuntimesFlag, SeedFlag,
-    SubjectFlag, WarmUpFlag,
+    BaseImageFlag, ClusterFlags, DeploymentFlags, DurationFlag, GeneratorsFlag, IndexFlag, LoadFlag, MaxTimeFlag,
+    OrderFlag, PlatformFlags, PodFlags, RoundsFlag, RuntimesFlag, SeedFlag, SubjectFlag, WarmUpFlag,
 };
 use crate::image::ImageFlags;
 use crate::machine_size::MachineSize;
@@ -51,13 +51,33 @@ pub struct GateFlags {
     pub order: OrderFlag,
     #[command(flatten)]
     pub seed: SeedFlag,
+    #[command(flatten)]
+    pub platform: PlatformFlags,
+    #[command(flatten)]
+    pub generators: GeneratorsFlag,
+    #[command(flatten)]
+    pub pods: PodFlags,
 }
 
 impl GateFlags {
     /// The first flag that was given.
     #[must_use]
     pub fn first_given(&self) -> Option<&'static str> {
-        let Self { index, runtime, deployment, load, duration, warm_up, rounds, max_time, order, seed } = self;
+        let Self {
+            index,
+            runtime,
+            deployment,
+            load,
+            duration,
+            warm_up,
+            rounds,
+            max_time,
+            order,
+            seed,
+            platform: PlatformFlags { platform, image: BaseImageFlag { base_image } },
+            generators,
+            pods: PodFlags { cluster: ClusterFlags { kube_context, namespace }, generator_image, generator_cpus },
+        } = self;
         let DeploymentFlags { set, cpus, memory } = deployment;
         let is_given = |flag: &Option<String>| flag.is_some();
         [
@@ -73,6 +93,13 @@ impl GateFlags {
             (is_given(&max_time.max_time), "--max-time"),
             (is_given(&order.order), "--order"),
             (is_given(&seed.seed), "--seed"),
+            (is_given(platform), "--platform"),
+            (is_given(base_image), "--base-image"),
+            (is_given(&generators.generators), "--generators"),
+            (is_given(kube_context), "--kube-context"),
+            (is_given(namespace), "--namespace"),
+            (is_given(generator_image), "--generator-image"),
+            (generator_cpus.is_some(), "--generator-cpus"),
         ]
         .into_iter()
         .find_map(|(is_given, flag)| is_given.then_some(flag))
@@ -90,7 +117,21 @@ impl GateFlags {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<ComparePlan, Mistakes> {
-        let Self { index, runtime, deployment, load, duration, warm_up, rounds, max_time, order, seed } = self.clone();
+        let Self {
+            index,
+            runtime,
+            deployment,
+            load,
+            duration,
+            warm_up,
+            rounds,
+            max_time,
+            order,
+            seed,
+            platform,
+            generators,
+            pods,
+        } = self.clone();
         let (subject, images) = match side {
             GateSide::Folder(folder) => (Some(folder.display().to_string()), ImageFlags::default()),
             GateSide::Image(name) => {
@@ -109,6 +150,9 @@ impl GateFlags {
             max_time,
             order,
             seed,
+            platform,
+            generators,
+            pods,
             ..CompareFlags::default()
         };
         ComparePlan::read_side(&flags, decides, machine, catalogue)

@@ -16,6 +16,7 @@ mod case;
 mod case_name;
 mod catalogue;
 mod choice;
+mod cluster;
 mod command;
 mod compare;
 mod document;
@@ -72,9 +73,10 @@ pub use catalogue::Catalogue;
 pub use choice::RuntimeChoice;
 pub use compare::{ChangeMetric, CompareFlags, ComparePlan};
 pub use flags::{
-    AppFlag, AtFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, DumpFlag, DurationFlag, ExchangesFlag,
-    GeneratorsFlag, HostFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag,
-    ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SeedFlag, ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, AtFlag, ClientRttFlag, ClusterFlags, DatabaseFlags, DeploymentFlags, DumpFlag, DurationFlag,
+    ExchangesFlag, GeneratorsFlag, HostFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags,
+    PodFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SeedFlag, ServerAddressFlag, SubjectFlag,
+    TopologyFlags, WarmUpFlag,
 };
 pub use forecast::{ForecastFlags, read_forecast};
 pub use gate::{GateFlags, GateSide};
@@ -85,7 +87,7 @@ pub use look::Look;
 pub use machine_size::MachineSize;
 pub use mistake::{Mistake, Mistakes};
 pub use plan_file::{PLAN_FILE, schema};
-pub use platform::{PlatformChoice, Software};
+pub use platform::{ClusterChoice, PlatformChoice, Software};
 pub use published::{KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, read_row};
 pub use retrial::{ChangedCase, RetrialFlags, RetrialPlan};
 pub use runtime::{RuntimeFlags, RuntimePlan};

@@ -1,5 +1,7 @@
 //! Where deployments run.
 
+use stampede_core::Cpus;
+
 use crate::image::is_image;
 use crate::look::Packages;
 use crate::mistake::Gathered;
@@ -9,6 +11,7 @@ const MAKERS: &str = "makers";
 
 pub(crate) const LOCAL: &str = "local";
 const DOCKER: &str = "docker";
+pub(crate) const KUBERNETES: &str = "kubernetes";
 
 /// Where deployments run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +24,27 @@ pub enum PlatformChoice {
         /// Where the runtimes come from.
         software: Software,
     },
+    /// As pods of a cluster.
+    Kubernetes(ClusterChoice),
+}
+
+/// Which cluster, and what drives load in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterChoice {
+    /// The context of the kubeconfig; its current one by default.
+    pub context: Option<String>,
+    /// The namespace; the context's by default.
+    pub namespace: Option<String>,
+    /// An image that has this version of Stampede, for generators.
+    pub image: String,
+    /// Processors of each generator.
+    pub cpus: Cpus,
+}
+
+impl Default for ClusterChoice {
+    fn default() -> Self {
+        Self { context: None, namespace: None, image: String::new(), cpus: Cpus::from_millis(1000) }
+    }
 }
 
 /// Where the runtimes in containers come from.
@@ -42,17 +66,24 @@ impl PlatformChoice {
 /// Where packages of an application are, on the platform that was asked for: a container has Composer, this machine need not.
 pub(crate) fn packages(platform: Option<&str>) -> Packages {
     match platform {
-        Some(DOCKER) => Packages::Installed,
+        Some(DOCKER | KUBERNETES) => Packages::Installed,
         Some(_) | None => Packages::Here,
     }
 }
 
-pub(crate) fn read(typed: Option<&str>, mistakes: &mut Gathered) -> PlatformChoice {
+/// `--platform`; not each command measures in a cluster.
+pub(crate) fn read(typed: Option<&str>, in_cluster: bool, mistakes: &mut Gathered) -> PlatformChoice {
     match typed {
         None | Some(LOCAL) => PlatformChoice::Local,
         Some(DOCKER) => PlatformChoice::CONTAINERS,
+        Some(KUBERNETES) if in_cluster => PlatformChoice::Kubernetes(ClusterChoice::default()),
+        Some(KUBERNETES) => {
+            let fix = "use local or docker, or stampede compare --image or gate image:A image:B in the cluster";
+            mistakes.add(format!("--platform {KUBERNETES}"), "is not built for this command", fix);
+            PlatformChoice::Local
+        }
         Some(platform) => {
-            mistakes.add(format!("--platform {platform}"), "is not known", "use local or docker");
+            mistakes.add(format!("--platform {platform}"), "is not known", "use local, docker or kubernetes");
             PlatformChoice::Local
         }
     }
@@ -78,7 +109,7 @@ pub(crate) fn with_images(platform: PlatformChoice, asked: Option<&str>, mistake
     }
     match platform {
         PlatformChoice::Local => PlatformChoice::CONTAINERS,
-        docker @ PlatformChoice::Docker { .. } => docker,
+        containers @ (PlatformChoice::Docker { .. } | PlatformChoice::Kubernetes(_)) => containers,
     }
 }
 
@@ -86,14 +117,14 @@ pub(crate) fn with_images(platform: PlatformChoice, asked: Option<&str>, mistake
 pub(crate) fn upon(platform: PlatformChoice, named: Option<Software>, mistakes: &mut Gathered) -> PlatformChoice {
     match (platform, named) {
         (PlatformChoice::Docker { .. }, Some(software)) => PlatformChoice::Docker { software },
-        (PlatformChoice::Local, Some(software)) => {
+        (platform @ (PlatformChoice::Local | PlatformChoice::Kubernetes(_)), Some(software)) => {
             let image = match software {
                 Software::Makers => MAKERS.to_owned(),
                 Software::Upon(image) | Software::Kept(image) => image,
             };
             let place = format!("--base-image {image}");
-            mistakes.add(place, "is for containers", "add --platform docker, or leave it out");
-            PlatformChoice::Local
+            mistakes.add(place, "is for containers of this machine", "use --platform docker, or leave it out");
+            platform
         }
         (platform, None) => platform,
     }
@@ -114,7 +145,7 @@ mod tests {
     fn a_base_image_is_for_containers_alone() {
         let both = |platform: Option<&str>, image: Option<&str>| {
             told(|mistakes| {
-                let platform = read(platform, mistakes);
+                let platform = read(platform, false, mistakes);
                 let image = read_base_image(image, mistakes);
                 upon(platform, image, mistakes)
             })
@@ -126,10 +157,11 @@ mod tests {
             (Some("docker"), None, Ok(PlatformChoice::CONTAINERS)),
             (Some("docker"), Some("makers"), Ok(PlatformChoice::CONTAINERS)),
             (Some("docker"), Some("reg:5000/debian@sha256:ab"), Ok(docker("reg:5000/debian@sha256:ab"))),
-            (None, Some("ubuntu:24.04"), Err("--base-image ubuntu:24.04 is for containers")),
+            (None, Some("ubuntu:24.04"), Err("--base-image ubuntu:24.04 is for containers of this machine")),
             (Some("docker"), Some("debian\nRUN x"), Err("is not the name of an image")),
             (Some("docker"), Some("--x"), Err("is not the name of an image")),
-            (Some("kubernetes"), None, Err("--platform kubernetes is not known; use local or docker")),
+            (Some("moon"), None, Err("--platform moon is not known; use local, docker or kubernetes")),
+            (Some("kubernetes"), None, Err("--platform kubernetes is not built for this command; use local or docker")),
         ] {
             match (both(platform, image), read) {
                 (Ok(found), Ok(read)) => assert_eq!(found, read),

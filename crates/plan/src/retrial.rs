@@ -21,7 +21,7 @@ use crate::image::{self, ImageFlags};
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::PLAN_FILE;
-use crate::platform::{PlatformChoice, Software};
+use crate::platform::{KUBERNETES, PlatformChoice, Software};
 use crate::rounds::{LEAST_ROUNDS, LeastTime, make_room, read_max_time, read_rounds};
 
 /// The flags of `stampede why` that say what is measured, unread. `None` takes what the stored study had, or the default.
@@ -94,6 +94,10 @@ impl RetrialPlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
+        if case.platform == KUBERNETES {
+            let fix = "compare it again: stampede compare --image, or stampede gate";
+            return Err(Mistakes::one(format!("case {}", case.id), "ran in a cluster, which is not repeated", fix));
+        }
         let from = flags.from.as_deref();
         let image = measured_image(case, catalogue);
         let subject = subject(from, study, image, catalogue)?;

@@ -18,13 +18,13 @@ mod own_container;
 mod own_image;
 mod own_run;
 mod own_source;
-mod port;
+pub(crate) mod port;
 mod preparation;
 mod question;
 pub(crate) mod rootless;
 mod running;
 mod sandbox;
-mod sockets;
+pub(crate) mod sockets;
 mod software;
 
 use std::collections::BTreeMap;

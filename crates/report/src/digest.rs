@@ -183,7 +183,9 @@ fn ground(view: &StudyView<'_>) -> String {
     let measured = view.trials.iter().filter(|trial| trial.outcome == Outcome::Measured);
     let machine = &study.machine;
     let pinning = of_cases(view, |case| {
-        if case.pinning.is_shared() {
+        if case.pinning.server.is_empty() {
+            "CPUs as the cluster gives them".to_owned()
+        } else if case.pinning.is_shared() {
             format!("server and generator share CPU {}", numbers(&case.pinning.server))
         } else {
             format!(

@@ -10,6 +10,7 @@
 mod answer_facts;
 mod author;
 mod backend;
+mod container_look;
 mod event_measures;
 mod exchange;
 mod generator_record;
@@ -31,6 +32,7 @@ mod vantage;
 pub use answer_facts::{AnswerFacts, Breach, BreakCount, BreakPoint};
 pub use author::{Author, AuthoredThread, KeptAnswer};
 pub use backend::Backend;
+pub use container_look::ContainerLook;
 pub use event_measures::EventMeasures;
 pub use exchange::{Call, NoAnswer};
 pub use generator_record::{GeneratorRecord, HeldUp, StartSkew};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_core::{
-    AddressId, App, Autoloader, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, MakersImage,
-    MeterSource, PartMeters, Program, Requirement, Terms, UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop,
-    UnknownPlace,
+    AddressId, App, Autoloader, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, Machine,
+    MakersImage, MeterSource, PartMeters, Program, Requirement, Terms, UnitExit, UnitId, UnitRestart, UnitStatus,
+    UnitStop, UnknownPlace,
 };
 use thiserror::Error;
 
@@ -26,6 +26,11 @@ pub trait Platform: Send + Sync {
 
     /// From where what it launches is seen.
     fn vantage(&self) -> &Arc<dyn Vantage>;
+
+    /// The machine that deployments run on, for records, where it is not that of this program.
+    fn machine(&self) -> Option<Machine> {
+        None
+    }
 
     /// The image in which a deployment of this makers' image runs, for records, where deployments run in containers.
     fn image_of(&self, _image: Option<&MakersImage>) -> Option<String> {
@@ -118,6 +123,11 @@ pub trait Running: Send + Sync {
 
     /// Resolves when a unit has ended without being asked to, and is not started again.
     fn exited(&self) -> Fut<'_, UnitExit>;
+
+    /// What has befallen it that is not its own doing, such as that its machine is gone: its trial counts for nothing then.
+    fn disturbed(&self) -> Fut<'_, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// The processes that are copies of their parent and run the same program: the workers of a server that forks.
     fn forks(&self) -> BTreeSet<u32>;

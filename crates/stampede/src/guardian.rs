@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use stampede_kubernetes::guardian::{self, GuardianEnd};
+use stampede_machine::in_pod;
 use tokio::runtime::Builder;
 
 use crate::guardian::args::GuardianTask;
@@ -36,5 +37,15 @@ async fn obey(task: GuardianTask) -> io::Result<GuardianEnd> {
             guardian::renew(&run, tokio::io::stdin(), tokio::io::stdout()).await.map(|()| GuardianEnd::LeaseOver)
         }
         GuardianTask::Wait => guardian::wait().await.map(|()| GuardianEnd::LeaseOver),
+        GuardianTask::Put { folder } => in_pod::put(&folder).map(|()| GuardianEnd::LeaseOver),
+        GuardianTask::Look { address, patience_ms, port } => {
+            print(in_pod::look_around(address, port, Duration::from_millis(patience_ms)).await)
+        }
+        GuardianTask::Node => print(in_pod::node()),
     }
+}
+
+fn print(said: Result<String, String>) -> io::Result<GuardianEnd> {
+    writeln!(io::stdout(), "{}", said.map_err(io::Error::other)?)?;
+    Ok(GuardianEnd::LeaseOver)
 }

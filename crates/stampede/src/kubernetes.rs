@@ -5,17 +5,16 @@ pub(crate) mod args;
 use jiff::Timestamp;
 use stampede_drive::PodRequest;
 use stampede_kubernetes::{Cluster, ClusterAccess, RoleSubject};
+use stampede_plan::{ClusterFlags, PodFlags};
 
 use crate::exit::{Exit, Failure};
-use crate::kubernetes::args::{ClusterArgs, PodArgs, RoleArgs};
+use crate::kubernetes::args::RoleArgs;
 use crate::{Outcome, screen};
 
-impl PodArgs {
-    /// What a load asks for of its pods.
-    pub(crate) fn request(self) -> PodRequest {
-        let Self { cluster, generator_image, generator_cpus } = self;
-        PodRequest { cluster: access(cluster), image: generator_image, cpus: generator_cpus }
-    }
+/// What a load asks for of its pods.
+pub(crate) fn request(flags: PodFlags) -> PodRequest {
+    let PodFlags { cluster, generator_image, generator_cpus } = flags;
+    PodRequest { cluster: access(cluster), image: generator_image, cpus: generator_cpus }
 }
 
 /// `stampede show kubernetes-role`.
@@ -34,13 +33,13 @@ pub(crate) fn show_role(args: &RoleArgs) -> Outcome {
 }
 
 /// `stampede clean --platform kubernetes`.
-pub(crate) fn clean(cluster: &ClusterArgs) -> Outcome {
+pub(crate) fn clean(cluster: &ClusterFlags) -> Outcome {
     runtime()?.block_on(async {
         let cluster = connect(cluster.clone()).await?;
         let found = cluster.leftovers(Timestamp::now()).await.map_err(Failure::missing)?;
         for leftover in &found {
-            let what =
-                format!("load {}: {}", leftover.run, [&leftover.jobs[..], &leftover.pods[..]].concat().join(", "));
+            let objects = [&leftover.jobs[..], &leftover.deployments[..], &leftover.pods[..]].concat();
+            let what = format!("load {}: {}", leftover.run, objects.join(", "));
             if leftover.is_held {
                 screen::note(&format!("left alone: {what}; its guardian removes it at the end of its lease"));
                 continue;
@@ -55,12 +54,12 @@ pub(crate) fn clean(cluster: &ClusterArgs) -> Outcome {
     })
 }
 
-async fn connect(args: ClusterArgs) -> Result<Cluster, Failure> {
+async fn connect(args: ClusterFlags) -> Result<Cluster, Failure> {
     Cluster::connect(&access(args)).await.map_err(Failure::missing)
 }
 
-fn access(args: ClusterArgs) -> ClusterAccess {
-    let ClusterArgs { kube_context, namespace } = args;
+fn access(args: ClusterFlags) -> ClusterAccess {
+    let ClusterFlags { kube_context, namespace } = args;
     ClusterAccess { context: kube_context, namespace }
 }
 

@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::flags::QuietArgs;
 use crate::init::args::LogArgs;
 use crate::load::args::LoadArgs;
-use crate::{Outcome, destination, init, screen};
+use crate::{Outcome, destination, init, kubernetes, screen};
 
 pub(crate) fn run(args: Box<LoadArgs>, host: &dyn Host) -> Outcome {
     let LoadArgs {
@@ -68,7 +68,7 @@ pub(crate) fn run(args: Box<LoadArgs>, host: &dyn Host) -> Outcome {
     };
     let keep_alive = !flags.no_keepalive;
     let reach = Reach { unix, resolve, connect, source, allow_remote, follow_redirects, keep_alive, tls };
-    let load = drive_address(bench, plan, reach, trusted, (pods.request(), backend.backend.chosen()), kept)?;
+    let load = drive_address(bench, plan, reach, trusted, (kubernetes::request(pods), backend.backend.chosen()), kept)?;
     let (result, samples) = (&load.result, load.samples());
     let view = LoadView { url: &flags.url, loads: &load.loads, result, generators: &load.generators, samples };
     for (path, text) in [(json.as_deref(), page::json(&view)), (hdr.as_deref(), page::hdr(&result.total.response))] {

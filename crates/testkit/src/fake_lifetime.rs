@@ -85,6 +85,8 @@ pub struct FakeLifetime {
     pub php_settings: Vec<(&'static str, &'static str)>,
     /// What every program prints that is run beside it.
     pub said: Result<String, String>,
+    /// What befell it that is not its own doing.
+    pub disturbed: Option<String>,
     /// How long it takes to stop.
     pub stop: Duration,
     /// Whether it has to be killed.
@@ -123,6 +125,7 @@ impl FakeLifetime {
             log: Vec::new(),
             php_settings: Vec::new(),
             said: Ok(String::new()),
+            disturbed: None,
             stop: Duration::from_millis(50),
             is_deaf: false,
             stop_problem: None,

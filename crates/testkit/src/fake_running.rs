@@ -123,6 +123,10 @@ impl Running for FakeRunning {
         })
     }
 
+    fn disturbed(&self) -> Fut<'_, Option<String>> {
+        Box::pin(async { self.made.lifetime.disturbed.clone() })
+    }
+
     fn forks(&self) -> BTreeSet<u32> {
         let age = self.vantage.now().since(self.made.launched);
         let generation = self.made.lifetime.worker_life.map_or(0, |life| (age.as_nanos() / life.as_nanos()) as u32);

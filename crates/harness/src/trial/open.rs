@@ -93,7 +93,10 @@ impl<'a> OpenTrial<'a> {
                 trial,
             })),
             Err(MeasureError::Failed(problem)) => {
-                trial.outcome = Outcome::Failed(explain(running.as_ref(), case, &problem).await);
+                trial.outcome = match running.disturbed().await {
+                    Some(what) => Outcome::Invalid(taken(what, &problem)),
+                    None => Outcome::Failed(explain(running.as_ref(), case, &problem).await),
+                };
                 Ok(Err(Box::new(end(running, trial, sink).await?)))
             }
             Err(MeasureError::Sink(error)) => Err(error),
@@ -269,9 +272,16 @@ impl<'a> OpenTrial<'a> {
         if let Some((measured, _)) = self.measured {
             self.trial.measurement = Some(measured.measurement);
         }
-        self.trial.outcome = match judged {
-            Ok(outcome) => outcome,
-            Err(problem) => Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case, &problem).await),
+        let disturbed = self.running.disturbed().await;
+        self.trial.outcome = match (disturbed, judged) {
+            (Some(what), Ok(Outcome::Measured)) => Outcome::Invalid(what),
+            (Some(what), Ok(Outcome::Invalid(reason) | Outcome::Failed(reason)) | Err(reason)) => {
+                Outcome::Invalid(taken(what, &reason))
+            }
+            (None, Ok(outcome)) => outcome,
+            (None, Err(problem)) => {
+                Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case, &problem).await)
+            }
         };
         end(self.running, self.trial, sink).await
     }
@@ -330,6 +340,11 @@ impl<'a> OpenTrial<'a> {
         faults.extend(trial.audits.iter().flat_map(AuditRecord::problems));
         judge(measured, case, context.drain, *failures, faults)
     }
+}
+
+/// What befell a deployment, with what was found of it where that says more.
+fn taken(what: String, found: &str) -> String {
+    if found.contains(&what) { what } else { format!("{what}; {found}") }
 }
 
 /// From the launched deployment to its right answers.

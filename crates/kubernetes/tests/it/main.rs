@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fake_api;
+mod servers;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -10,13 +11,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use stampede_kubernetes::{ClusterError, GeneratorOrder, Pods, RoleSubject, role};
+use stampede_kubernetes::{ClusterError, GeneratorOrder, Pods, Purpose, RoleSubject, role};
 
 use crate::fake_api::FakeApi;
 
 const JOBS: &str = "/apis/batch/v1/namespaces/shop/jobs";
 const PODS: &str = "/api/v1/namespaces/shop/pods";
 const EVENTS: &str = "/api/v1/namespaces/shop/events";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/shop/deployments";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 fn order() -> GeneratorOrder {
@@ -59,23 +61,26 @@ async fn missing_rights_are_named_all_at_once() {
         let is_denied = what["verb"] == "create" || what["resource"] == "endpointslices";
         (201, json!({"metadata": {}, "spec": {}, "status": {"allowed": !is_denied}}))
     });
-    let error = api.cluster("shop").check_rights().await.unwrap_err();
+    let error = api.cluster("shop").check_rights(Purpose::Load).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "rights are missing in the namespace \"shop\": create jobs, create pods/exec, list endpointslices\n  have somebody \
          apply the output of `stampede show kubernetes-role`"
     );
     assert_eq!(api.asked().len(), 10);
+    let error = api.cluster("shop").check_rights(Purpose::Deployments).await.unwrap_err();
+    let words = "create jobs, create pods/exec, list endpointslices, create deployments\n";
+    assert!(error.to_string().contains(words), "{error}");
     let api = FakeApi::new(|_, _, _| (201, json!({"metadata": {}, "spec": {}, "status": {"allowed": true}})));
-    api.cluster("shop").check_rights().await.unwrap();
+    api.cluster("shop").check_rights(Purpose::Load).await.unwrap();
 }
 
 #[tokio::test]
 async fn an_api_that_accepts_nobody_or_does_not_answer_is_reported_with_the_fix() {
     let api = FakeApi::new(|_, _, _| failure(401, "Unauthorized", ""));
-    let error = api.cluster("shop").check_rights().await.unwrap_err().to_string();
+    let error = api.cluster("shop").check_rights(Purpose::Load).await.unwrap_err().to_string();
     assert!(error.contains("(401): the token has expired") && error.contains("log in to the cluster again"), "{error}");
-    let error = FakeApi::silent("shop").check_rights().await.unwrap_err().to_string();
+    let error = FakeApi::silent("shop").check_rights(Purpose::Load).await.unwrap_err().to_string();
     assert!(error.contains("is not reached: ") && error.contains("connection refused"), "{error}");
     let (error, asked, _) = start(|_, _, _| failure(404, "namespaces \"shop\" not found", "namespaces")).await;
     assert_eq!(error, ClusterError::NoNamespace("shop".to_owned()));
@@ -162,6 +167,7 @@ async fn what_is_left_is_found_by_its_label_and_removed() {
         ("GET", JOBS) => list(json!([{"metadata": {"name": "stampede-a", "creationTimestamp": "2026-11-26T09:00:00Z",
             "labels": {"stampede/run": "a", "stampede/role": "guardian"}}}])),
         ("GET", PODS) => list(json!([{"metadata": {"name": "lost", "labels": {"stampede/run": "b"}}}])),
+        ("GET", DEPLOYMENTS) => failure(403, "deployments.apps is forbidden", "deployments"),
         // It is gone already.
         ("DELETE", path) if path.ends_with("/lost") => failure(404, "pods \"lost\" not found", "pods"),
         _ => (200, json!({"kind": "Status", "apiVersion": "v1", "status": "Success"})),
@@ -173,7 +179,7 @@ async fn what_is_left_is_found_by_its_label_and_removed() {
     for leftover in &found {
         api.cluster("shop").remove(leftover).await.unwrap();
     }
-    assert_eq!(api.asked()[2..], [format!("DELETE {JOBS}/stampede-a"), format!("DELETE {PODS}/lost")]);
+    assert_eq!(api.asked()[3..], [format!("DELETE {JOBS}/stampede-a"), format!("DELETE {PODS}/lost")]);
 }
 
 #[test]

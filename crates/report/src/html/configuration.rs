@@ -108,7 +108,10 @@ fn conditions(column: &Column<'_>) -> Entries {
         tuning: _,
     } = column.case;
     let study = column.view.study;
-    let cores = |cores: &[u32]| cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let cores = |cores: &[u32]| match cores {
+        [] => "as the cluster gives them".to_owned(),
+        cores => cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    };
     let warm_up = study.groundwork.warm_ups.get(id).map(|warm_up| trust::pilot(&warm_up.pilot));
     let mut entries = vec![
         plain("runtime", runtime.as_str()),

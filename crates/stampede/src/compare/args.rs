@@ -17,7 +17,9 @@ use crate::flags::{BackendArgs, MetricArgs, StudyArgs};
         stampede compare markdown --at 70%  # then latency at 70 % of the slowest\n  \
         stampede compare markdown --replicas 2 --balancer nginx --tls\n  \
         stampede compare markdown --platform docker --base-image debian:bookworm\n  \
-        stampede compare --image my/app:fpm --image my/app:frankenphp")]
+        stampede compare --image my/app:fpm --image my/app:frankenphp\n  \
+        stampede compare --image r.example/app:1 --image r.example/app:2 \\\n    \
+        --platform kubernetes --generator-image r.example/stampede")]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) flags: CompareFlags,

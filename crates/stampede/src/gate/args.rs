@@ -82,7 +82,9 @@ fn in_gate(arg: Arg) -> Arg {
         "resume" => {
             arg.help("Resume an interrupted gate; repeat the same command line [default: the newest]").help_heading(MEASURING)
         }
-        "index" | "set" | "load" | "duration" | "order" | "max_time" | "no_wait" => arg.help_heading(MEASURING),
+        "index" | "set" | "load" | "duration" | "order" | "max_time" | "no_wait" | "platform" | "base_image" | "generators" => {
+            arg.help_heading(MEASURING)
+        },
         _ => arg,
     }
 }

@@ -1,5 +1,8 @@
 //! The command line of `stampede __guardian`.
 
+use std::net::IpAddr;
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
 /// What a process in a pod of a load does.
@@ -20,4 +23,10 @@ pub(crate) enum GuardianTask {
     },
     /// Wait until agents are no longer needed here
     Wait,
+    /// Put this program where a container of another image sees it, and say in the pod's status how it is started there
+    Put { folder: PathBuf },
+    /// Say what this container is held to, once its server listens: on this port, or on one that is found by asking
+    Look { address: IpAddr, patience_ms: u64, port: Option<u16> },
+    /// Say what this node is
+    Node,
 }

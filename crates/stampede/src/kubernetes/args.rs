@@ -1,30 +1,7 @@
 //! The flags that name a cluster.
 
 use clap::{Args, ValueEnum};
-
-/// Which cluster, and which namespace of it.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct ClusterArgs {
-    /// The context of the kubeconfig [default: its current one]
-    #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
-    pub(crate) kube_context: Option<String>,
-    /// The namespace; nothing outside it is touched [default: the context's]
-    #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
-    pub(crate) namespace: Option<String>,
-}
-
-/// Which pods drive a load, and where.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct PodArgs {
-    #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-    /// With --generators kubernetes: an image that has this version of Stampede, for the generators
-    #[arg(long, value_name = "IMAGE", help_heading = "Kubernetes")]
-    pub(crate) generator_image: Option<String>,
-    /// With --generators kubernetes: processors of each generator, also a part of one [default: as many as --threads]
-    #[arg(long, value_name = "CPUS", help_heading = "Kubernetes")]
-    pub(crate) generator_cpus: Option<f64>,
-}
+use stampede_plan::ClusterFlags;
 
 /// A platform that is cleaned on request alone.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -39,7 +16,7 @@ pub(crate) struct CleanClusterArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) platform: Option<CleanedPlatform>,
     #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
+    pub(crate) cluster: ClusterFlags,
 }
 
 /// Who gets a Role.
@@ -52,5 +29,5 @@ pub(crate) struct RoleArgs {
     #[arg(long, value_name = "NAME", default_value = "stampede")]
     pub(crate) service_account: String,
     #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
+    pub(crate) cluster: ClusterFlags,
 }

@@ -4,11 +4,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Arg;
-use stampede_plan::LoadFlags;
+use stampede_plan::{LoadFlags, PodFlags};
 
 use crate::flags::{BackendArgs, QuietArgs};
 use crate::init::args::LogArgs;
-use crate::kubernetes::args::PodArgs;
 
 /// What to send where, how much of it, and what must come back.
 #[derive(Debug, clap::Args)]
@@ -85,7 +84,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hdr: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) pods: PodArgs,
+    pub(crate) pods: PodFlags,
     #[command(flatten)]
     pub(crate) quiet: QuietArgs,
 }

@@ -112,6 +112,10 @@ fn what_loads_left_is_listed_and_removed() {
             };
             (200, json!({"metadata": {}, "items": [job("dead", "guardian"), job("held", "guardian")]}))
         }
+        _ if asked.path.contains("/deployments") => {
+            let labels = json!({"stampede/run": "dead", "stampede/role": "server"});
+            (200, json!({"metadata": {}, "items": [{"metadata": {"name": "stampede-dead-1", "labels": labels}}]}))
+        }
         _ => {
             let pod = json!({"metadata": {"name": "p", "labels": {"stampede/run": "held", "stampede/role": "guardian"},
                 "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "stampede-held", "uid": "1"}]},
@@ -124,7 +128,7 @@ fn what_loads_left_is_listed_and_removed() {
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(
         said.stderr,
-        "removed load dead: stampede-dead\nleft alone: load held: stampede-held; its guardian removes it at the end of its \
+        "removed load dead: stampede-dead, stampede-dead-1\nleft alone: load held: stampede-held; its guardian removes it at the end of its \
          lease\n",
         "{said:?}"
     );

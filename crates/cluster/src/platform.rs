@@ -1,0 +1,321 @@
+//! Launches images as pods on the node of a study.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use stampede_core::{
+    AddressId, App, Availability, Container, Cpus, Deployment, Endpoint, EnforcedLimits, Finding, Found, Fut,
+    ImageSource, Install, Limit, Limits, Machine, MakersImage, Places, Program, Requirement, Terms, Unit, Volume,
+};
+use stampede_kubernetes::{Server, ServerOrder};
+use stampede_seam::{
+    ContainerLook, LaunchError, LogTail, Moment, Platform, PrepareError, PreparedApp, Running, Vantage,
+};
+use tokio::time::timeout;
+
+use crate::ground::{Ground, server_order};
+use crate::pod_agent::PodAgent;
+use crate::pod_vantage::PodVantage;
+use crate::running::ClusterRunning;
+
+/// The name of this platform.
+pub const KUBERNETES: &str = "kubernetes";
+
+/// The class of pods whose requests are their limits.
+const GUARANTEED: &str = "Guaranteed";
+
+/// How long it is waited for what befell a pod in which something failed.
+const EXPLAIN: Duration = Duration::from_secs(5);
+
+/// Lines of a log that are shown beside a failure.
+const LOG_LINES: usize = 10;
+
+/// What a look around may take beside the wait for the server.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// Images as pods on the node of a study. Dropping it ends all that the study has in the cluster.
+pub struct ClusterPlatform {
+    ground: Ground,
+    seen: PodVantage,
+    vantage: Arc<dyn Vantage>,
+    limits: Limits,
+    ready_timeout: Duration,
+    /// What was found of images.
+    images: Mutex<Vec<(String, Availability)>>,
+    /// Ports that were found by asking.
+    ports: Mutex<Vec<(Container, Program, u16)>>,
+    tell: fn(&str),
+}
+
+impl ClusterPlatform {
+    /// Deployments within these limits on this ground, seen from this vantage. `tell` says to the user what takes long.
+    #[must_use]
+    pub fn new(ground: Ground, seen: PodVantage, limits: Limits, ready_timeout: Duration, tell: fn(&str)) -> Self {
+        let vantage = Arc::new(seen.clone());
+        let (images, ports) = (Mutex::default(), Mutex::default());
+        Self { ground, seen, vantage, limits, ready_timeout, images, ports, tell }
+    }
+
+    /// An image, which the node gets when it is first asked for.
+    async fn image(&self, name: &str) -> Availability {
+        let known = |all: &Vec<(String, Availability)>| {
+            all.iter().find(|(known, _)| known == name).map(|(_, found)| found.clone())
+        };
+        if let Some(found) = known(&self.images.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return found;
+        }
+        let order =
+            ServerOrder { image: name.to_owned(), ..server_order(self.limits, Some(self.ground.node.as_str())) };
+        let found = match Server::image_id(&self.ground.run, &order, &self.tell).await {
+            Ok(id) => Availability::Found(Found { path: PathBuf::from(name), version: digest(&id), php: None }),
+            Err(error) => missing(name.to_owned(), error.to_string()),
+        };
+        self.images.lock().unwrap_or_else(PoisonError::into_inner).push((name.to_owned(), found.clone()));
+        found
+    }
+
+    fn known_port(&self, container: &Container, program: &Program) -> Option<u16> {
+        let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |(known, of, _): &&(Container, Program, u16)| known == container && of == program;
+        container.port.or_else(|| ports.iter().find(is_it).map(|(.., port)| *port))
+    }
+
+    async fn begin(&self, deployment: &Deployment, terms: &Terms) -> Result<ClusterRunning, LaunchError> {
+        let nothing = |what: &str| LaunchError::Prepare(format!("{what}: a cluster serves images alone"));
+        let container = deployment.container.as_ref().ok_or_else(|| nothing("it is no image"))?;
+        let unit = deployment.units.first().ok_or_else(|| nothing("there is no unit"))?;
+        let failed = |problem: String| LaunchError::Start { unit: unit.id.clone(), problem };
+        if let Some(lost) = self.seen.lost() {
+            return Err(LaunchError::Prepare(format!("{lost}\n  end this study, and continue it with --resume")));
+        }
+        let order = self.order(container, unit, terms.total)?;
+        let start = || Server::start(&self.ground.run, &order, &self.tell);
+        let port = match self.known_port(container, &unit.program) {
+            Some(port) => port,
+            // In a pod of its own, so that what is measured begins untouched.
+            None => {
+                let server = start().await.map_err(|error| failed(error.to_string()))?;
+                let found = match self.look(&server, None).await.and_then(|look| look.port) {
+                    Ok(port) => Ok(port),
+                    Err(problem) => Err(explained(&server, problem).await),
+                };
+                server.end().await.map_err(|error| failed(error.to_string()))?;
+                let port = found.map_err(failed)?;
+                (self.tell)(&format!("{} answers on port {port}", container.image));
+                let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+                ports.push((container.clone(), unit.program.clone(), port));
+                port
+            }
+        };
+        let server = start().await.map_err(|error| failed(error.to_string()))?;
+        if let Err(problem) = check(&server, container) {
+            server.end().await.map_err(|error| failed(error.to_string()))?;
+            return Err(failed(problem));
+        }
+        let (look, agent) = tokio::join!(self.look(&server, Some(port)), agent(&server));
+        let (look, agent) = match (look, agent) {
+            (Ok(ContainerLook { port: Err(problem), .. }), _) | (Err(problem), _) | (_, Err(problem)) => {
+                let problem = explained(&server, problem).await;
+                server.end().await.map_err(|error| failed(error.to_string()))?;
+                return Err(failed(problem));
+            }
+            (Ok(look), Ok(agent)) => (look, agent),
+        };
+        let vantage = Arc::new(self.seen.with_inside(agent.clone()));
+        let started = Moment::new(vantage.now().since_start().saturating_sub(look.age));
+        let address = Endpoint::Tcp(SocketAddr::new(server.pod().address, port));
+        let endpoints = deployment.addresses.iter().map(|address_of| (address_of.id.clone(), address.clone()));
+        let endpoints: BTreeMap<AddressId, Endpoint> = endpoints.collect();
+        let places = places(&endpoints);
+        let enforced = enforced(&look, terms.total);
+        let of = (unit.id.clone(), address, endpoints, places);
+        Ok(ClusterRunning::new(server, agent, vantage, of, (enforced, look.meter), started))
+    }
+
+    /// The cluster's order for a container.
+    fn order(&self, container: &Container, unit: &Unit, limits: Limits) -> Result<ServerOrder, LaunchError> {
+        let mut empty = Vec::new();
+        for volume in &container.volumes {
+            match volume {
+                Volume::Empty { at } => empty.push(at.clone()),
+                Volume::Shown { at, .. } | Volume::Shared { at, .. } => {
+                    return Err(LaunchError::Prepare(format!(
+                        "{at}: a cluster does not see the files of this machine"
+                    )));
+                }
+            }
+        }
+        Ok(ServerOrder {
+            image: container.image.clone(),
+            args: unit.program.args.clone(),
+            env: unit.program.env.clone(),
+            empty,
+            grace: unit.stop.grace,
+            ..server_order(limits, Some(self.ground.node.as_str()))
+        })
+    }
+
+    /// Looks around in a container, once its server listens.
+    async fn look(&self, server: &Server, port: Option<u16>) -> Result<ContainerLook, String> {
+        let mut words = vec!["__guardian".to_owned(), "look".to_owned(), server.pod().address.to_string()];
+        words.push(self.ready_timeout.as_millis().to_string());
+        words.extend(port.map(|port| port.to_string()));
+        let printed = server.ask(&words, self.ready_timeout + LOOK).await.map_err(|error| error.to_string())?;
+        serde_json::from_str(&printed).map_err(|error| format!("read {printed:?}: {error}"))
+    }
+}
+
+/// An agent in a container.
+async fn agent(server: &Server) -> Result<PodAgent, String> {
+    PodAgent::begin(server.agent().await.map_err(|error| error.to_string())?).await
+}
+
+/// That a pod is what was asked for.
+fn check(server: &Server, container: &Container) -> Result<(), String> {
+    let pod = server.pod();
+    let now = digest(&pod.image_id);
+    if now != container.id {
+        return Err(format!(
+            "the image {} was {} when the study began, and pod {} on node {} has {now}: give it by its digest",
+            container.image, container.id, pod.name, pod.node
+        ));
+    }
+    if pod.class != GUARANTEED {
+        return Err(format!(
+            "pod {} on node {} is of the class {:?} and not {GUARANTEED}: something in the cluster changes its requests or limits",
+            pod.name, pod.node, pod.class
+        ));
+    }
+    Ok(())
+}
+
+/// A problem with what befell its pod, where that explains it.
+async fn explained(server: &Server, problem: String) -> String {
+    let fate = timeout(EXPLAIN, server.fate()).await;
+    let problem = fate.map_or(problem, |fate| format!("it ended with {}", fate.words()));
+    let lines = LogTail::of(server.log().await.iter().map(String::as_str)).lines;
+    let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
+    last.iter().fold(problem, |text, line| format!("{text}\n  {line}"))
+}
+
+/// What the kernel holds a container to. One that has whole processors for itself need have no quota.
+fn enforced(look: &ContainerLook, asked: Limits) -> EnforcedLimits {
+    let ContainerLook { enforced, processors, .. } = look;
+    let set = Cpus::from_millis(processors.saturating_mul(1000));
+    let cpus = match enforced.cpus {
+        Limit::Unlimited if set == asked.cpus => Limit::AtMost(set),
+        cpus => cpus,
+    };
+    EnforcedLimits { cpus, ..*enforced }
+}
+
+fn places(endpoints: &BTreeMap<AddressId, Endpoint>) -> Places {
+    let mut places = Places::new();
+    for (id, endpoint) in endpoints {
+        if let Endpoint::Tcp(address) = endpoint {
+            places.insert(id.as_str(), address.to_string());
+            places.insert(format!("{id}.host"), address.ip().to_string());
+            places.insert(format!("{id}.port"), address.port().to_string());
+        }
+    }
+    places
+}
+
+/// The digest of an image by what a node's runtime knows it by: `docker-pullable://name@sha256:...`, `name@sha256:...` or `sha256:...`.
+fn digest(image_id: &str) -> String {
+    image_id.rsplit_once('@').map_or(image_id, |(_, digest)| digest).to_owned()
+}
+
+fn missing(what: String, page: String) -> Availability {
+    Availability::Missing { what, install: Install { package: None, page } }
+}
+
+impl fmt::Debug for ClusterPlatform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterPlatform").field("node", &self.ground.node).finish_non_exhaustive()
+    }
+}
+
+impl Platform for ClusterPlatform {
+    fn id(&self) -> &'static str {
+        KUBERNETES
+    }
+
+    fn vantage(&self) -> &Arc<dyn Vantage> {
+        &self.vantage
+    }
+
+    fn machine(&self) -> Option<Machine> {
+        Some(self.ground.machine.clone())
+    }
+
+    fn detect<'a>(&'a self, need: &'a Requirement, _image: Option<&'a MakersImage>) -> Fut<'a, Availability> {
+        Box::pin(async move {
+            match need {
+                Requirement::Image { source: ImageSource::Named(name), .. } => self.image(name).await,
+                _ => missing("an image that exists".to_owned(), "give --image NAME".to_owned()),
+            }
+        })
+    }
+
+    /// A node with room was found before.
+    fn preflight<'a>(&'a self, _limits: &'a Limits) -> Fut<'a, Vec<Finding>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PreparedApp, PrepareError>> {
+        Box::pin(async move { Ok(PreparedApp { folder: app.source.clone(), autoloader: None, remarks: Vec::new() }) })
+    }
+
+    fn launch<'a>(
+        &'a self,
+        deployment: &'a Deployment,
+        terms: &'a Terms,
+    ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>> {
+        Box::pin(async move { Ok(Box::new(self.begin(deployment, terms).await?) as Box<dyn Running>) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::{Bytes, MeterSource};
+
+    use super::*;
+
+    #[test]
+    fn images_are_known_by_their_digests() {
+        for (id, expected) in [
+            ("docker-pullable://r/shop@sha256:ab", "sha256:ab"),
+            ("r/shop@sha256:ab", "sha256:ab"),
+            ("sha256:ab", "sha256:ab"),
+        ] {
+            assert_eq!(digest(id), expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn processors_of_ones_own_are_a_limit() {
+        let memory = Limit::AtMost(Bytes::from_mib(64));
+        let look = |cpus, processors| ContainerLook {
+            enforced: EnforcedLimits { cpus, period: Duration::ZERO, memory },
+            processors,
+            meter: MeterSource::CgroupV2 { dir: PathBuf::from("/sys/fs/cgroup") },
+            age: Duration::ZERO,
+            port: Ok(80),
+        };
+        let two = Limits { cpus: Cpus::from_millis(2000), memory: Bytes::from_mib(64) };
+        let quota = |millis| Limit::AtMost(Cpus::from_millis(millis));
+        for (name, look, fulfils) in [
+            ("a quota", look(quota(2000), 64), true),
+            ("another quota", look(quota(1000), 64), false),
+            ("a set of two", look(Limit::Unlimited, 2), true),
+            ("all of a node", look(Limit::Unlimited, 64), false),
+        ] {
+            assert_eq!(enforced(&look, two).fulfil(&two), fulfils, "{name}");
+        }
+    }
+}

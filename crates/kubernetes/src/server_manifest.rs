@@ -1,0 +1,192 @@
+//! A deployment that is under test: an image as it is, within limits that are its requests as well, on the node of the study. Pure.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy};
+use k8s_openapi::api::core::v1::{
+    Affinity, Container, EmptyDirVolumeSource, EnvVar, NodeAffinity, NodeSelector, NodeSelectorRequirement,
+    NodeSelectorTerm, PodSpec, Volume, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::labels::{PART, PodRole, RUN, labels, selector_labels};
+use crate::manifest::{CONTAINER, PROGRAM, away_from, container, guardian_name, owned_by, pod, resources, selects};
+
+/// The container under test.
+pub(crate) const SERVER: &str = "server";
+
+/// Where the container finds Stampede's program: a volume that is brought before it starts.
+pub(crate) const PLACE: &str = "/.stampede";
+
+/// Volumes of a pod.
+const PROGRAM_VOLUME: &str = "stampede";
+
+/// What is under test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerOrder {
+    /// The image.
+    pub image: String,
+    /// What takes the place of the image's entrypoint; empty where nothing does.
+    pub command: Vec<String>,
+    /// What takes the place of the image's command; empty where nothing does.
+    pub args: Vec<String>,
+    /// Environment variables beside the image's.
+    pub env: BTreeMap<String, String>,
+    /// Thousandths of a processor.
+    pub cpu_millis: u32,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Places in the container at which there is an empty volume.
+    pub empty: Vec<String>,
+    /// The node; any where it is not given.
+    pub node: Option<String>,
+    /// How long it may take to end when it is told to.
+    pub grace: Duration,
+}
+
+pub(crate) fn server_name(run: &str, part: &str) -> String {
+    format!("{}-{part}", guardian_name(run))
+}
+
+/// The objects of an order, owned by the guardian with this uid; `helper` is the image with Stampede's program.
+pub(crate) fn server(run: &str, part: &str, helper: &str, owner: &str, order: &ServerOrder) -> Deployment {
+    let ServerOrder { image, command, args, env, cpu_millis, memory, empty, node, grace } = order;
+    let resources = resources(&format!("{cpu_millis}m"), &memory.to_string());
+    let mount = |name: &str, at: &str, read_only: bool| VolumeMount {
+        name: name.to_owned(),
+        mount_path: at.to_owned(),
+        read_only: read_only.then_some(true),
+        ..VolumeMount::default()
+    };
+    let volume = |name: &str| Volume {
+        name: name.to_owned(),
+        empty_dir: Some(EmptyDirVolumeSource::default()),
+        ..Volume::default()
+    };
+    let own = |number: usize| format!("volume-{number}");
+    // It must not make the pod larger than what is measured.
+    let bringing = Container {
+        volume_mounts: Some(vec![mount(PROGRAM_VOLUME, PLACE, false)]),
+        ..container(helper, &["__guardian", "put", PLACE], resources.clone())
+    };
+    let some = |words: &Vec<String>| (!words.is_empty()).then(|| words.clone());
+    let of_image = Container {
+        name: SERVER.to_owned(),
+        image: Some(image.clone()),
+        image_pull_policy: Some("IfNotPresent".to_owned()),
+        command: some(command),
+        args: some(args),
+        env: (!env.is_empty()).then(|| {
+            let variable = |(name, value): (&String, &String)| EnvVar {
+                name: name.clone(),
+                value: Some(value.clone()),
+                value_from: None,
+            };
+            env.iter().map(variable).collect()
+        }),
+        resources: Some(resources),
+        volume_mounts: Some(
+            std::iter::once(mount(PROGRAM_VOLUME, PLACE, true))
+                .chain(empty.iter().enumerate().map(|(number, at)| mount(&own(number), at, false)))
+                .collect(),
+        ),
+        ..Container::default()
+    };
+    let mut template = pod(run, PodRole::Server, of_image);
+    let with_part = |mut labels: BTreeMap<String, String>| {
+        labels.insert(PART.to_owned(), part.to_owned());
+        labels
+    };
+    if let Some(metadata) = &mut template.metadata {
+        metadata.labels = metadata.labels.take().map(with_part);
+    }
+    if let Some(spec) = &mut template.spec {
+        spec.init_containers = Some(vec![bringing]);
+        spec.restart_policy = Some("Always".to_owned());
+        spec.termination_grace_period_seconds = i64::try_from(grace.as_secs()).ok();
+        // An image is run as it is: its user is its own.
+        if let Some(security) = &mut spec.security_context {
+            (security.run_as_non_root, security.run_as_user, security.run_as_group) = (None, None, None);
+        }
+        run_as_usual(spec);
+        spec.volumes = Some(
+            std::iter::once(volume(PROGRAM_VOLUME))
+                .chain((0..empty.len()).map(|number| volume(&own(number))))
+                .collect(),
+        );
+        let generators = selector_labels(run, PodRole::Generator);
+        let node_affinity = node.as_ref().map(|node| on_node(node));
+        spec.affinity = Some(Affinity { node_affinity, ..away_from(&generators) });
+    }
+    let all = with_part(labels(run, PodRole::Server));
+    let selector = [(RUN.to_owned(), run.to_owned()), (PART.to_owned(), part.to_owned())].into();
+    Deployment {
+        metadata: ObjectMeta {
+            name: Some(server_name(run, part)),
+            labels: Some(all),
+            owner_references: Some(vec![owned_by(run, owner)]),
+            ..ObjectMeta::default()
+        },
+        spec: Some(DeploymentSpec {
+            replicas: Some(1),
+            revision_history_limit: Some(0),
+            selector: selects(&selector),
+            strategy: Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None }),
+            template,
+            ..DeploymentSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// The container that brings the program runs as Stampede's own, whatever user the image has.
+fn run_as_usual(spec: &mut PodSpec) {
+    for container in spec.init_containers.iter_mut().flatten().filter(|container| container.name == CONTAINER) {
+        if let Some(security) = &mut container.security_context {
+            security.run_as_non_root = Some(true);
+            security.run_as_user = Some(crate::manifest::USER);
+            security.run_as_group = Some(crate::manifest::USER);
+        }
+    }
+}
+
+/// On this node alone, by its name, which no label need repeat.
+fn on_node(node: &str) -> NodeAffinity {
+    let is_it = NodeSelectorRequirement {
+        key: "metadata.name".to_owned(),
+        operator: "In".to_owned(),
+        values: Some(vec![node.to_owned()]),
+    };
+    let term = NodeSelectorTerm { match_fields: Some(vec![is_it]), match_expressions: None };
+    NodeAffinity {
+        required_during_scheduling_ignored_during_execution: Some(NodeSelector { node_selector_terms: vec![term] }),
+        preferred_during_scheduling_ignored_during_execution: None,
+    }
+}
+
+/// What a pod of Stampede's own image does that only holds a place.
+pub(crate) fn waiting() -> Vec<String> {
+    [PROGRAM, "__guardian", "wait"].map(str::to_owned).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deployment_has_its_limits_as_requests_and_brings_the_program() {
+        let order = ServerOrder {
+            image: "shop:2".to_owned(),
+            command: Vec::new(),
+            args: vec!["serve".to_owned()],
+            env: [("APP_ENV".to_owned(), "prod".to_owned())].into(),
+            cpu_millis: 1500,
+            memory: 512 << 20,
+            empty: vec!["/var/data".to_owned()],
+            node: Some("node-7".to_owned()),
+            grace: Duration::from_secs(10),
+        };
+        insta::assert_snapshot!(serde_saphyr::to_string(&server("abc", "3", "r/s:1", "the-uid", &order)).unwrap());
+    }
+}

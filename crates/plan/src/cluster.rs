@@ -1,0 +1,184 @@
+//! What is said of a cluster, and what is measured in one.
+
+use stampede_core::{AppKind, BlockOrder, Bytes, Candidate, Carrier, Cpus, ImageSource, Volume};
+
+use crate::block_order::OrderChoice;
+use crate::flags::{ClusterFlags, PodFlags};
+use crate::generators::{read_generators, read_generators_of_servers_here};
+use crate::machine_size::MachineSize;
+use crate::mistake::Gathered;
+use crate::platform::{ClusterChoice, KUBERNETES, PlatformChoice};
+
+/// More processors than a node has. How many there are is found out when a pod is placed.
+const MOST_CPUS: u32 = 4096;
+
+/// The size of what deployments run on, by the platform that was asked for: nodes are as large as they are.
+pub(crate) fn size(platform: Option<&str>, machine: MachineSize) -> MachineSize {
+    if platform == Some(KUBERNETES) {
+        return MachineSize { cpus: MOST_CPUS, memory: Bytes::new(u64::MAX), ..machine };
+    }
+    machine
+}
+
+/// The platform with what flags say of its cluster, and who drives the load.
+pub(crate) fn read(
+    platform: PlatformChoice,
+    flags: &PodFlags,
+    generators: Option<&str>,
+    mistakes: &mut Gathered,
+) -> (PlatformChoice, Vec<Carrier>) {
+    let PodFlags { cluster: ClusterFlags { kube_context, namespace }, generator_image, generator_cpus } = flags;
+    let PlatformChoice::Kubernetes(_) = platform else {
+        let given = [
+            ("--kube-context", kube_context.is_some()),
+            ("--namespace", namespace.is_some()),
+            ("--generator-image", generator_image.is_some()),
+            ("--generator-cpus", generator_cpus.is_some()),
+        ];
+        for (flag, _) in given.iter().filter(|(_, is_given)| *is_given) {
+            mistakes.add(*flag, "belongs to a cluster", format!("add --platform {KUBERNETES}, or leave it out"));
+        }
+        return (platform, read_generators_of_servers_here(generators, mistakes));
+    };
+    let mut carriers = read_generators(generators, mistakes);
+    if carriers.iter().any(|carrier| *carrier != Carrier::Kubernetes) {
+        let place = format!("--generators {}", generators.unwrap_or_default());
+        mistakes.add(place, "has generators that are no pods", "for example --generators kubernetes:2");
+    }
+    if carriers.is_empty() {
+        carriers = vec![Carrier::Kubernetes];
+    }
+    let image = generator_image.clone().unwrap_or_else(|| {
+        let fix = "add --generator-image REGISTRY/stampede:TAG";
+        let problem = "needs an image with this version of Stampede, for generators";
+        mistakes.add(format!("--platform {KUBERNETES}"), problem, fix);
+        String::new()
+    });
+    let cpus = generator_cpus.unwrap_or(1.0);
+    if !(0.01..=1000.0).contains(&cpus) {
+        mistakes.add(format!("--generator-cpus {cpus}"), "is not a number of processors", "for example 0.5");
+    }
+    let cpus = Cpus::from_millis((cpus.clamp(0.01, 1000.0) * 1000.0).round() as u32);
+    let choice = ClusterChoice { context: kube_context.clone(), namespace: namespace.clone(), image, cpus };
+    (PlatformChoice::Kubernetes(choice), carriers)
+}
+
+/// Sees that a cluster can serve these, and measures them in this order. `--inside` looks into processes, which is not tried there.
+pub(crate) fn check(
+    platform: &PlatformChoice,
+    candidates: &[Candidate],
+    order: OrderChoice,
+    inside: bool,
+    mistakes: &mut Gathered,
+) -> OrderChoice {
+    if !matches!(platform, PlatformChoice::Kubernetes(_)) {
+        return order;
+    }
+    let is_image = |candidate: &Candidate| matches!(candidate.app.kind, AppKind::Image(_));
+    if !candidates.iter().any(is_image) {
+        mistakes.add(format!("--platform {KUBERNETES}"), "serves images that exist", "give --image NAME");
+    } else {
+        for candidate in candidates {
+            if let Some((problem, fix)) = problem(&candidate.app.kind) {
+                mistakes.add(format!("case {}", candidate.id), problem, fix);
+            }
+        }
+    }
+    if inside {
+        mistakes.add("--inside", "is for servers of this machine", "leave it out");
+    }
+    if order == OrderChoice::Always(BlockOrder::Turns) {
+        let problem = "has all cases up together, and in a cluster they are measured one after the other";
+        mistakes.add("--order turns", problem, "use --order windows");
+    }
+    OrderChoice::Always(BlockOrder::Windows)
+}
+
+/// Why a cluster cannot serve an application, and what to do.
+fn problem(kind: &AppKind) -> Option<(&'static str, &'static str)> {
+    let AppKind::Image(image) = kind else {
+        return Some(("is no image, and a cluster serves images that exist", "give --image NAME in place of it"));
+    };
+    match &image.source {
+        ImageSource::Named(_) => {}
+        ImageSource::Dockerfile(_) => {
+            return Some(("is built on this machine", "build and push it, and give --image NAME"));
+        }
+        ImageSource::Compose(_) => return Some(("is of several images", "give one with --image NAME")),
+        ImageSource::Kept { .. } => return Some(("is known by this machine's engine", "compare it again")),
+    }
+    if image.front.is_some() || image.root.is_some() {
+        return Some(("has a web server put before it", "name an image that has its own"));
+    }
+    let is_shown = |volume: &Volume| !matches!(volume, Volume::Empty { .. });
+    image
+        .volumes
+        .iter()
+        .any(is_shown)
+        .then_some(("shows files of this machine", "put them into the image; empty volumes can stay"))
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::ImageApp;
+
+    use super::*;
+
+    fn told(read: impl FnOnce(&mut Gathered)) -> Vec<String> {
+        let mut mistakes = Gathered::default();
+        read(&mut mistakes);
+        mistakes.finish(Ok(())).err().map(|told| told.0.iter().map(ToString::to_string).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn flags_of_a_cluster_belong_together() {
+        let flags = |image: Option<&str>, cpus: Option<f64>| PodFlags {
+            cluster: ClusterFlags::default(),
+            generator_image: image.map(str::to_owned),
+            generator_cpus: cpus,
+        };
+        let cluster = || PlatformChoice::Kubernetes(ClusterChoice::default());
+        for (name, platform, flags, generators, expected) in [
+            ("all", cluster(), flags(Some("r/s:1"), Some(0.5)), Some("kubernetes:2"), None),
+            ("one generator by default", cluster(), flags(Some("r/s:1"), None), None, None),
+            ("no image", cluster(), flags(None, None), None, Some("needs an image with this version of Stampede")),
+            ("no processors", cluster(), flags(Some("r/s:1"), Some(0.0)), None, Some("is not a number of processors")),
+            (
+                "a local one",
+                cluster(),
+                flags(Some("r/s:1"), None),
+                Some("local"),
+                Some("has generators that are no pods"),
+            ),
+            ("servers here", PlatformChoice::Local, flags(Some("r/s:1"), None), None, Some("belongs to a cluster")),
+            ("pods for servers here", PlatformChoice::Local, flags(None, None), Some("kubernetes"), Some("has pods")),
+        ] {
+            let told = told(|mistakes| drop(read(platform, &flags, generators, mistakes)));
+            assert_eq!(told.len(), usize::from(expected.is_some()), "{name}: {told:?}");
+            assert!(expected.is_none_or(|words| told[0].contains(words)), "{name}: {told:?}");
+        }
+        let (platform, carriers) =
+            read(cluster(), &flags(Some("r/s:1"), Some(0.5)), Some("kubernetes:2"), &mut Gathered::default());
+        assert_eq!(carriers.len(), 2);
+        assert!(matches!(platform, PlatformChoice::Kubernetes(choice) if choice.cpus == Cpus::from_millis(500)));
+    }
+
+    #[test]
+    fn a_cluster_serves_images_that_exist() {
+        let named = || ImageApp::of(ImageSource::Named("shop:1".to_owned()));
+        let with = |volume: Volume| ImageApp { volumes: vec![volume], ..named() };
+        for (name, image, expected) in [
+            ("a name", named(), None),
+            ("an empty volume", with(Volume::Empty { at: "/var".to_owned() }), None),
+            (
+                "a file of this machine",
+                with(Volume::Shown { from: "/a".into(), at: "/b".to_owned() }),
+                Some("shows files of this machine"),
+            ),
+            ("a Dockerfile", ImageApp::of(ImageSource::Dockerfile(".".into())), Some("is built on this machine")),
+            ("a root", ImageApp { root: Some("/app".to_owned()), ..named() }, Some("has a web server put before it")),
+        ] {
+            assert_eq!(problem(&AppKind::Image(image)).map(|(problem, _)| problem), expected, "{name}");
+        }
+    }
+}

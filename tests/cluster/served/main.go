@@ -1,0 +1,49 @@
+// A server to be compared in the cluster: each request takes so many rounds of SHA-256, and its images differ in nothing else. Built with
+// -ldflags "-X main.rounds=200". It is static, and its image has nothing beside it.
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+)
+
+var rounds = "100"
+
+func main() {
+	count, err := strconv.Atoi(rounds)
+	if err != nil {
+		panic(err)
+	}
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	go func() {
+		<-told
+		os.Exit(0)
+	}()
+	http.HandleFunc("/", func(answer http.ResponseWriter, _ *http.Request) {
+		sum := sha256.Sum256(nil)
+		for i := 0; i < count; i++ {
+			sum = sha256.Sum256(sum[:])
+		}
+		// The work is not in the answer: both images answer the same.
+		if sum[0] == sum[31] && sum[1] == sum[30] && sum[2] == sum[29] {
+			answer.Header().Set("X-Sum", fmt.Sprintf("%x", sum))
+		}
+		fmt.Fprintln(answer, "served")
+	})
+	var hoarded [][]byte
+	http.HandleFunc("/hoard", func(answer http.ResponseWriter, _ *http.Request) {
+		block := make([]byte, 4<<20)
+		for i := range block {
+			block[i] = 1
+		}
+		hoarded = append(hoarded, block)
+		fmt.Fprintln(answer, "hoarded")
+	})
+	panic(http.ListenAndServe(":8080", nil))
+}
