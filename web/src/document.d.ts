@@ -516,7 +516,7 @@ export interface WireQuery {
   unit: string;
 }
 /**
- * `source` is `group`, `machine`, `listener` or `unit`; the last two have a name.
+ * `source` is `group`, `machine`, `listener`, `unit` or `process`; the last three have a name.
  */
 export interface WireSeries {
   at_us: number[];

@@ -12,7 +12,7 @@ use crate::files;
 const CRATES: [&str; 2] = ["crates/plan/src", "crates/stampede/src"];
 
 /// Flags that share no more than their name with those of other commands, and the file of the command that they belong to.
-const OWN: [(&str, &[&str]); 13] = [
+const OWN: [(&str, &[&str]); 14] = [
     ("crates/plan/src/ladder.rs", &["against"]),
     ("crates/stampede/src/init/args.rs", &["force"]),
     ("crates/stampede/src/doctor/args.rs", &["json"]),
@@ -38,6 +38,8 @@ const OWN: [(&str, &[&str]); 13] = [
     ("crates/stampede/src/load/args.rs", &["json"]),
     ("crates/stampede/src/report/args.rs", &["output"]),
     ("crates/plan/src/scale.rs", &["against"]),
+    // Many values at once, and limits for each.
+    ("crates/plan/src/size.rs", &["replicas"]),
 ];
 
 pub(crate) fn check(root: &Path) -> Vec<String> {

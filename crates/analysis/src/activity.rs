@@ -60,6 +60,7 @@ pub(crate) fn of(record: &Record<'_>) -> Option<Activity> {
                 }
             }
             SeriesSource::Unit(unit) => units.entry(unit).or_default().push(series),
+            SeriesSource::Process(_) => {}
         }
     }
     let throttled = growth(&group, Gauge::ThrottledPeriods).zip(growth(&group, Gauge::Periods));

@@ -9,6 +9,7 @@ mod baseline;
 mod capacity;
 mod case_summary;
 mod inside;
+mod memory_growth;
 mod metric;
 mod nested;
 mod open_part;
@@ -20,6 +21,7 @@ mod size;
 mod tune;
 mod verdict;
 mod why;
+mod worker_memory;
 
 #[cfg(test)]
 mod samples;
@@ -38,6 +40,7 @@ pub use case_summary::CaseSummary;
 pub use inside::{
     FlameNode, FlameTree, FunctionTime, InsideProfile, InsideSubject, NativeTime, PartTime, TimePart, WaitTime,
 };
+pub use memory_growth::MemoryGrowth;
 pub use metric::{Better, METRICS, Metric, MetricUnit, PER_VCPU_SECOND, metric, percentile, primary};
 pub use nested::TurnScatter;
 pub use open_part::{OpenPartAnalysis, OpenRates, open_load};
@@ -48,8 +51,8 @@ pub use replication::{
 };
 pub use rules::{Bottleneck, SEEN_INSIDE, SESSION_LOCK, taken_by_others};
 pub use size::{
-    Confirmation, FIRST_BLOCKS, Hopeless, MEMORY_MARGIN, MOST_BLOCKS, SizeCell, SizeChoice, SizeFate, SizeFigures,
-    SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeVerdict,
+    Confirmation, FIRST_BLOCKS, Hopeless, MOST_BLOCKS, SizeCell, SizeChoice, SizeFate, SizeFigures, SizeFound,
+    SizeGrid, SizeGrowth, SizeOutcome, SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeVerdict,
     size_found, size_step,
 };
 pub use stampede_stats::{Interval, NestedVariances, UslFit, Variance, median};
@@ -63,3 +66,4 @@ pub use verdict::{
     losses, of_gate, planned,
 };
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};
+pub use worker_memory::{MEMORY_MARGIN, WorkerMemory};

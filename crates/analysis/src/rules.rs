@@ -48,6 +48,8 @@ type Rule = fn(&Record<'_>) -> Option<Finding>;
 const RULES: &[Rule] = &[
     limits::not_enforced,
     memory::oom_kills,
+    memory::pressure,
+    memory::machine_swaps,
     database::sqlite_locked,
     database::connections,
     requests::failed,
@@ -107,6 +109,7 @@ const RULES: &[Rule] = &[
 const RULES_OF_INSTANCES: &[Rule] = &[
     limits::not_enforced,
     memory::oom_kills,
+    memory::machine_swaps,
     fleet::never_ready,
     fleet::lost,
     fleet::turned_away,
@@ -151,6 +154,8 @@ const fn suspect(finding: &'static str, what: &'static str, weighs: fn(&Finding)
 /// vain; what is too small beside CPU that was really left; what others took; and the limit that was requested.
 const SUSPECTS: &[Suspect] = &[
     suspect("oom-kills", "memory", always),
+    suspect("machine-swaps", "memory of the machine, which swaps", memory::swaps_much),
+    suspect("memory-pressure", "memory that is taken back and read again", memory::weighs),
     suspect("ports-exhausted", "the generator's local ports", always),
     suspect("database-connections", "connections to the database", always),
     suspect("sqlite-locked", "the lock of SQLite's file", always),

@@ -7,6 +7,7 @@
 mod belief;
 mod confirmation;
 mod grid;
+mod growth;
 mod hopeless;
 mod outcome;
 mod question;
@@ -14,7 +15,8 @@ mod search;
 
 pub use self::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, SizeVerdict};
 pub use self::grid::{SizeCell, SizeFigures, SizeGrid, SizeOutcome, SizeReading, SizeRole};
-pub use self::hopeless::{Hopeless, MEMORY_MARGIN};
+pub use self::growth::SizeGrowth;
+pub use self::hopeless::Hopeless;
 pub use self::outcome::{SizeChoice, SizeFate, SizeFound, size_found};
 pub use self::question::SizeQuestion;
 pub use self::search::{SizeStage, SizeStep, size_step};

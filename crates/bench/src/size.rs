@@ -134,7 +134,7 @@ fn grid() -> SizeGrid {
                 for workers in WORKERS {
                     let (cpus, memory) = (Cpus::from_millis(cpus), Bytes::from_mib(mib));
                     let price = MONTH * (PRICES[0] * cpus.cores() + PRICES[1] * memory.mib() / 1024.0);
-                    cells.push(SizeCell { runtime, cpus, memory, workers, price });
+                    cells.push(SizeCell { runtime, replicas: 1, spare: 0, cpus, memory, workers, price });
                 }
             }
         }
@@ -151,6 +151,7 @@ impl Subject {
             below: self.below,
             errors: Some(0.001),
             most_cells: (SHARE * grid.cells().len() as f64) as usize,
+            recycles: Vec::new(),
         }
     }
 
@@ -193,6 +194,8 @@ impl Subject {
             median: Duration::from_secs_f64(window.beyond(0.5)),
             memory_peak: Some(Bytes::from_mib(peak.ceil() as u64)),
             throttled: 0.0,
+            growth: None,
+            workers: None,
         })
     }
 
@@ -204,6 +207,11 @@ impl Subject {
                 SizeStep::Try { cell } => {
                     let outcome = self.trial(&grid.cells()[cell], SizeRole::Search, &mut random);
                     readings.push(SizeReading { cell, role: SizeRole::Search, outcome });
+                }
+                // Their memory does not grow.
+                SizeStep::Watch { cell } => {
+                    let outcome = self.trial(&grid.cells()[cell], SizeRole::Watch, &mut random);
+                    readings.push(SizeReading { cell, role: SizeRole::Watch, outcome });
                 }
                 SizeStep::Confirm { cell, blocks } => {
                     for role in (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]) {

@@ -1,11 +1,11 @@
 //! What a group has used, and the memory that it uses now.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::FileError;
 use crate::group::{Group, with_those_below};
-use crate::kernel_file::{Keyed, read_number};
+use crate::kernel_file::{Keyed, number, read_if_present, read_number};
 
 /// Counters of a group at one instant; each counts from the group's making.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,16 @@ pub struct GroupCounters {
     pub oom_kills: u64,
     /// Pages that had to be read from a disk before a process could go on, from files or from swap.
     pub major_faults: u64,
+    /// Pages of files that were taken back for want of memory and read again; absent where the kernel does not count them.
+    pub file_refaults: Option<u64>,
+    /// How often a memory limit was reached, so that pages had to be taken back; absent where the kernel does not count that.
+    pub limit_hits: Option<u64>,
+    /// Bytes in swap; absent where the kernel does not account for swap.
+    pub swap: Option<u64>,
 }
+
+/// The keys of pages of files that were taken back and read again: before Linux 5.9 those of anonymous memory are in the same sum.
+const REFAULTS: [&str; 2] = ["workingset_refault_file", "workingset_refault"];
 
 impl Group {
     /// Reads what the group has used.
@@ -49,18 +58,19 @@ impl Group {
 /// Reads a version 1 group: `cpu.stat`
 /// ([CFS bandwidth control](https://docs.kernel.org/scheduler/sched-bwc.html#statistics)), `cpuacct.usage`
 /// ([CPU accounting](https://docs.kernel.org/admin-guide/cgroup-v1/cpuacct.html)), `memory.stat`,
-/// `memory.kmem.usage_in_bytes` and `memory.oom_control`
+/// `memory.kmem.usage_in_bytes`, `memory.failcnt`, `memory.memsw.failcnt` and `memory.oom_control`
 /// ([memory](https://docs.kernel.org/admin-guide/cgroup-v1/memory.html)).
 ///
 /// # Errors
 ///
 /// When a file cannot be read or is not as documented. What older kernels lack (`total_shmem`, kernel memory,
-/// `oom_kill`, `total_pgmajfault`) counts as 0.
+/// `oom_kill`, `total_pgmajfault`) counts as 0; what has no sense as 0 is absent.
 pub fn read_v1(cpu: &Path, cpuacct: &Path, memory: &Path) -> Result<GroupCounters, FileError> {
     let bandwidth = Keyed::read(cpu.join("cpu.stat"))?;
     let stat = Keyed::read(memory.join("memory.stat"))?;
     let shared = stat.get("total_shmem")?.unwrap_or(0);
     let kernel = memory.join("memory.kmem.usage_in_bytes");
+    let folders = with_those_below(memory);
     Ok(GroupCounters {
         cpu: Duration::from_nanos(read_number(&cpuacct.join("cpuacct.usage"))?),
         periods: bandwidth.require("nr_periods")?,
@@ -72,14 +82,39 @@ pub fn read_v1(cpu: &Path, cpuacct: &Path, memory: &Path) -> Result<GroupCounter
         // "cache" counts pages of tmpfs and shared memory too.
         cache: stat.require("total_cache")?.saturating_sub(shared),
         // Unlike the other counters it does not count those of the groups below.
-        oom_kills: with_those_below(memory).iter().try_fold(0, |sum, dir| {
+        oom_kills: folders.iter().try_fold(0, |sum, dir| {
             Ok(sum + Keyed::read(dir.join("memory.oom_control"))?.get("oom_kill")?.unwrap_or(0))
         })?,
         major_faults: stat.get("total_pgmajfault")?.unwrap_or(0),
+        file_refaults: first_of(&stat, &REFAULTS.map(|key| format!("total_{key}")))?,
+        limit_hits: limit_hits_v1(&folders)?,
+        swap: stat.get("total_swap")?,
     })
 }
 
-/// Reads a version 2 group: `cpu.stat`, `memory.stat` and `memory.events`
+/// How often the limits of these groups were reached, that of memory with swap too: where both are the same, it is the one that is
+/// reached. Absent before the first time: there are kernels (Linux 6.18 is one) that have the files and count nothing.
+fn limit_hits_v1(folders: &[PathBuf]) -> Result<Option<u64>, FileError> {
+    let mut hits = None;
+    for path in folders.iter().flat_map(|dir| ["memory.failcnt", "memory.memsw.failcnt"].map(|name| dir.join(name))) {
+        if let Some(text) = read_if_present(&path)? {
+            *hits.get_or_insert(0) += number(&path, 1, text.trim())?;
+        }
+    }
+    Ok(hits.filter(|hits| *hits > 0))
+}
+
+/// The number behind the first of these keys that the kernel has.
+fn first_of(stat: &Keyed, keys: &[impl AsRef<str>]) -> Result<Option<u64>, FileError> {
+    for key in keys {
+        if let Some(value) = stat.get(key.as_ref())? {
+            return Ok(Some(value));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a version 2 group: `cpu.stat`, `memory.stat`, `memory.events` and `memory.swap.current`
 /// ([cgroup v2](https://docs.kernel.org/admin-guide/cgroup-v2.html#controllers)).
 ///
 /// # Errors
@@ -96,6 +131,9 @@ pub fn read_v2(dir: &Path) -> Result<GroupCounters, FileError> {
             .iter()
             .try_fold(0, |sum, part| Ok(sum + stat.get(part)?.unwrap_or(0)))?,
     };
+    let events = Keyed::read(dir.join("memory.events"))?;
+    let swap = dir.join("memory.swap.current");
+    let swapped = read_if_present(&swap)?.map(|text| number(&swap, 1, text.trim())).transpose()?;
     Ok(GroupCounters {
         cpu: Duration::from_micros(cpu.require("usage_usec")?),
         periods: cpu.require("nr_periods")?,
@@ -105,8 +143,12 @@ pub fn read_v2(dir: &Path) -> Result<GroupCounters, FileError> {
         shared,
         kernel,
         cache: stat.require("file")?.saturating_sub(shared),
-        oom_kills: Keyed::read(dir.join("memory.events"))?.require("oom_kill")?,
+        oom_kills: events.require("oom_kill")?,
         major_faults: stat.get("pgmajfault")?.unwrap_or(0),
+        file_refaults: first_of(&stat, &REFAULTS)?,
+        // Those of the groups below are in it, and `high` is a limit of others: Stampede sets none.
+        limit_hits: events.get("max")?,
+        swap: swapped,
     })
 }
 

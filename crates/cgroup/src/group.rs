@@ -189,6 +189,15 @@ impl Group {
     }
 }
 
+/// The processes in the group of this folder and in those below, made by whomever; none where it is gone. Those that are not seen from
+/// this process's namespace, which the kernel shows as 0, are left out.
+pub fn members(folder: &Path) -> Vec<u32> {
+    let texts =
+        with_those_below(folder).into_iter().filter_map(|dir| fs::read_to_string(dir.join("cgroup.procs")).ok());
+    let of = |text: String| text.lines().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>();
+    texts.flat_map(of).filter(|pid| *pid > 0).collect()
+}
+
 /// A group's folder and those of the groups below it, each after the one that it is in. What is gone is left out.
 pub(crate) fn with_those_below(folder: &Path) -> Vec<PathBuf> {
     let mut all = vec![folder.to_owned()];

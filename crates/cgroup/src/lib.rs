@@ -16,7 +16,7 @@ mod limits;
 mod mount;
 
 pub use counters::{GroupCounters, read_v1, read_v2, throttled};
-pub use group::{Group, RemoveError, V1Folders};
+pub use group::{Group, RemoveError, V1Folders, members};
 pub use hierarchy::{DetectError, Hierarchy, Place};
 pub use kernel_file::FileError;
 pub use kill::KillError;

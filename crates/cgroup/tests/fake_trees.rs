@@ -232,14 +232,23 @@ fn counters_of_both_versions_are_read() {
     let root = tree(&[
         ("cpu/cpu.stat", "nr_periods 10\nnr_throttled 4\nthrottled_time 5000000\n"),
         ("cpuacct/cpuacct.usage", "123456789\n"),
-        ("memory/memory.stat", "cache 1\nrss 2\ntotal_cache 900\ntotal_rss 300\ntotal_shmem 200\ntotal_pgmajfault 3\n"),
+        (
+            "memory/memory.stat",
+            "cache 1\nrss 2\nworkingset_refault_file 1\ntotal_cache 900\ntotal_rss 300\ntotal_shmem 200\n\
+             total_pgmajfault 3\ntotal_workingset_refault_anon 8\ntotal_workingset_refault_file 6\ntotal_swap 4096\n",
+        ),
         ("memory/memory.kmem.usage_in_bytes", "50\n"),
+        ("memory/memory.failcnt", "0\n"),
+        ("memory/memory.memsw.failcnt", "5\n"),
+        ("memory/part/memory.failcnt", "2\n"),
+        ("memory/part/memory.oom_control", "oom_kill 0\n"),
         ("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
         ("v2/cpu.stat", "usage_usec 7\nuser_usec 5\nnr_periods 10\nnr_throttled 4\nthrottled_usec 5000\n"),
-        ("v2/memory.stat", "anon 300\nfile 900\nkernel 50\nshmem 200\npgmajfault 3\n"),
+        ("v2/memory.stat", "anon 300\nfile 900\nkernel 50\nshmem 200\npgmajfault 3\nworkingset_refault_file 6\n"),
+        ("v2/memory.swap.current", "4096\n"),
         ("v2/memory.events", "low 0\nmax 7\noom 3\noom_kill 2\n"),
         ("old/cpu.stat", "usage_usec 7\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n"),
-        ("old/memory.stat", "anon 1\nfile 1\nkernel_stack 16\nslab 8\nshmem 0\n"),
+        ("old/memory.stat", "anon 1\nfile 1\nkernel_stack 16\nslab 8\nshmem 0\nworkingset_refault 9\n"),
         ("old/memory.events", "oom_kill 0\n"),
     ]);
     let at = |name: &str| root.path().join(name);
@@ -253,8 +262,11 @@ fn counters_of_both_versions_are_read() {
         assert_eq!((counters.anonymous, counters.shared), (300, 200));
         assert_eq!((counters.kernel, counters.cache), (50, 700));
         assert_eq!((counters.oom_kills, counters.major_faults), (2, 3));
+        assert_eq!((counters.file_refaults, counters.limit_hits, counters.swap), (Some(6), Some(7), Some(4096)));
     }
-    assert_eq!(read_v2(&at("old")).unwrap().kernel, 24);
+    // What a kernel does not count is absent: 0 would say that there was none.
+    let old = read_v2(&at("old")).unwrap();
+    assert_eq!((old.kernel, old.file_refaults, old.limit_hits, old.swap), (24, Some(9), None, None));
 }
 
 #[test]

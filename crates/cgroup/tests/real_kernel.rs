@@ -290,3 +290,59 @@ fn neighbours_wait_until_a_group_has_what_its_quota_grants() {
     // What others do on the machine takes from both alike.
     assert!(share > 0.4, "{share}");
 }
+
+/// Waits until counters are so.
+fn wait_for(group: &Group, what: &str, holds: impl Fn(&GroupCounters) -> bool) -> GroupCounters {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let now = counters(group);
+        if holds(&now) {
+            return now;
+        }
+        assert!(Instant::now() < deadline, "{what}: {now:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A file of twice the memory is read again and again: each page was taken back when it is needed.
+#[test]
+fn pages_that_are_taken_back_and_read_again_are_counted() {
+    let Some(group) = make("refault") else { return };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    group.set_limits(&GroupLimits { runtime: Duration::from_millis(500), memory: 24 << 20, cpus: vec![0] }).unwrap();
+    let file = folder.path().join("pages").display().to_string();
+    let child = spawn(
+        &group,
+        &format!("head -c 48000000 /dev/zero > {file}; sync {file}; while :; do cat {file} > /dev/null; done"),
+    );
+    let seen = wait_for(&group, "refaults", |now| now.file_refaults.is_none_or(|pages| pages > 1_000));
+    if seen.file_refaults.is_none() {
+        let _ = writeln!(std::io::stderr(), "SKIP refaults: this kernel does not count them by control group");
+    }
+    assert!(seen.limit_hits.is_none_or(|hits| hits > 0), "{seen:?}");
+    assert_eq!(seen.oom_kills, 0, "{seen:?}");
+    end(&group, child);
+}
+
+#[test]
+fn memory_in_swap_is_told() {
+    let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+    if swaps.lines().count() < 2 {
+        let _ = writeln!(std::io::stderr(), "SKIP memory_in_swap_is_told: this machine has no swap");
+        return;
+    }
+    let Some(group) = make("swap") else { return };
+    group.set_limits(&GroupLimits { runtime: Duration::from_millis(100), memory: 16 << 20, cpus: vec![0] }).unwrap();
+    // Stampede grants none.
+    let (folder, file, unlimited) = match &*group {
+        Group::V1(folders) => (&folders.memory, "memory.memsw.limit_in_bytes", "-1"),
+        Group::V2 { dir } => (dir, "memory.swap.max", "max"),
+    };
+    std::fs::write(folder.join(file), unlimited).unwrap();
+    let child = spawn(&group, "text=$(head -c 40000000 /dev/zero | tr '\\0' x); while :; do sleep 1; done");
+    let seen = wait_for(&group, "swap", |now| now.swap.is_none_or(|bytes| bytes > 8 << 20));
+    if seen.swap.is_none() {
+        let _ = writeln!(std::io::stderr(), "SKIP memory_in_swap_is_told: this kernel does not account for swap");
+    }
+    end(&group, child);
+}

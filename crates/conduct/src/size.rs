@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_analysis::{
-    FIRST_BLOCKS, MOST_BLOCKS, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeOutcome, SizeQuestion, SizeReading,
-    SizeRole, SizeStage, SizeStep, size_found, size_step, took,
+    FIRST_BLOCKS, MOST_BLOCKS, MemoryGrowth, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeOutcome, SizeQuestion,
+    SizeReading, SizeRole, SizeStage, SizeStep, WorkerMemory, size_found, size_step, took,
 };
 use stampede_core::{
-    Bytes, CpuLayout, Failures, Limits, Outcome, Percentile, ResourceUse, Rounds, SloTerm, StudyKind, Trial,
+    Bytes, Candidate, CpuLayout, Failures, Limits, Outcome, Percentile, ResourceUse, Role, Rounds, SloTerm, StudyKind,
+    Topology, Trial,
 };
 use stampede_harness::{Copies, Stop};
-use stampede_plan::{ComparePlan, SizePlan};
+use stampede_plan::{ComparePlan, SizeCopies, SizePlan};
 use stampede_scale::SteadySize;
 use stampede_store::StoredStudy;
 
@@ -26,6 +27,10 @@ const LEAST_CELLS: usize = 10;
 
 /// The share of its time after which a search confirms what it has.
 const SEARCH_SHARE: f64 = 0.5;
+
+/// A trial that shows whether memory levels off is so many times as long as others, and has a window in these bounds.
+const WATCH: u32 = 4;
+const WATCHES: (Duration, Duration) = (Duration::from_secs(40), Duration::from_secs(240));
 
 /// Trials that say nothing of a size, before one that does, after which there is nothing to search.
 const MOST_UNUSABLE: usize = 2;
@@ -164,10 +169,8 @@ impl<'a> Sizing<'a> {
             }
             let (cell, blocks, roles): (usize, u32, &[SizeRole]) = match step {
                 SizeStep::Try { cell } => (cell, 1, &[SizeRole::Search]),
-                SizeStep::Confirm { cell, blocks } if self.plan.headroom > 0.0 => {
-                    (cell, blocks, &[SizeRole::Load, SizeRole::Headroom])
-                }
-                SizeStep::Confirm { cell, blocks } => (cell, blocks, &[SizeRole::Load]),
+                SizeStep::Watch { cell } => (cell, 1, &[SizeRole::Watch]),
+                SizeStep::Confirm { cell, blocks } => (cell, blocks, self.sides(cell)),
                 SizeStep::Done => return Ok(()),
             };
             let Some(took) = self.trials(&site, number, cell, blocks, roles).await? else { return Ok(()) };
@@ -178,6 +181,17 @@ impl<'a> Sizing<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What a size must hold.
+    fn sides(&self, place: usize) -> &'static [SizeRole] {
+        let spare = self.grid.cells().get(place).map_or(0, |cell| cell.spare);
+        match (self.plan.headroom > 0.0, spare > 0) {
+            (true, true) => &[SizeRole::Load, SizeRole::Headroom, SizeRole::Gone],
+            (true, false) => &[SizeRole::Load, SizeRole::Headroom],
+            (false, true) => &[SizeRole::Load, SizeRole::Gone],
+            (false, false) => &[SizeRole::Load],
+        }
     }
 
     /// Measures a size in so many blocks, at each load: how long that took; nothing where it was to end before.
@@ -193,6 +207,10 @@ impl<'a> Sizing<'a> {
         let name = self.name(&cell);
         let what = match roles {
             [SizeRole::Search] => format!("trial {number}: {name}"),
+            [SizeRole::Watch] => format!(
+                "trial {number}: {name}, for {} s: memory grew in its trials, and this shows whether that goes on",
+                watch(&self.plan).as_secs()
+            ),
             _ => format!("trial {number}: {name}, {blocks} rounds to confirm it"),
         };
         self.sequence.note(&what);
@@ -227,6 +245,8 @@ impl<'a> Sizing<'a> {
     fn introduce(&self) {
         let SizePlan { plan, load, headroom, tariff, .. } = &self.plan;
         let beside = if *headroom > 0.0 { format!(" and {:.0} % more", headroom * 100.0) } else { String::new() };
+        let is_spare = self.grid.cells().iter().any(|cell| cell.spare > 0);
+        let beside = if is_spare { format!("{beside}, and with replicas gone") } else { beside };
         self.sequence.note(&format!(
             "{}: at most {} of {} sizes, then {FIRST_BLOCKS} to {MOST_BLOCKS} rounds of those that seem cheapest; {} at {load}{beside}, by {}",
             self.sequence.id,
@@ -243,15 +263,19 @@ fn grid(plan: &SizePlan) -> SizeGrid {
     let mut cells = Vec::new();
     for (runtime, candidate) in plan.plan.candidates.iter().enumerate() {
         let pools: &[u32] = if SizePlan::pool_of(candidate).is_some() { &plan.pools } else { &[0] };
-        for cpus in &plan.cpus {
-            for memory in &plan.memory {
-                for workers in pools {
-                    let (cpus, memory, workers) = (*cpus, *memory, *workers);
-                    let size = SteadySize { cpus, memory, rate: plan.rate, work: None };
-                    let Some(month) = plan.tariff.month(&size) else { continue };
-                    let cell = SizeCell { runtime, cpus, memory, workers, price: month.amount };
-                    if planned(plan, &cell, SizeRole::Headroom).is_ok() {
-                        cells.push(cell);
+        let copies = plan.replicas.iter().filter_map(|replicas| Some((*replicas, plan.spare_of(*replicas)?)));
+        for (replicas, spare) in copies {
+            for cpus in &plan.cpus {
+                for memory in &plan.memory {
+                    for workers in pools {
+                        let (cpus, memory, workers) = (*cpus, *memory, *workers);
+                        let size = SteadySize { cpus, memory, rate: plan.rate / f64::from(replicas), work: None };
+                        let Some(month) = plan.tariff.month(&size) else { continue };
+                        let price = month.amount * f64::from(replicas);
+                        let cell = SizeCell { runtime, replicas, spare, cpus, memory, workers, price };
+                        if planned(plan, &cell, SizeRole::Headroom).is_ok() {
+                            cells.push(cell);
+                        }
                     }
                 }
             }
@@ -269,7 +293,21 @@ fn question(plan: &SizePlan, grid: &SizeGrid) -> SizeQuestion {
         below: plan.term.below.as_secs_f64(),
         errors: plan.term.errors,
         most_cells: share.max(LEAST_CELLS + plan.plan.candidates.len()),
+        recycles: plan.plan.candidates.iter().map(recycle).collect(),
     }
+}
+
+/// After how many requests a runtime replaces a worker; 0 where it never does. Others replace one after so many connections, seconds
+/// or MiB, which says nothing of requests.
+fn recycle(candidate: &Candidate) -> u64 {
+    let settings = candidate.tuning.of_role(Role::Recycle);
+    let of_requests = settings.filter(|(name, _)| name.contains("request") || name.contains("jobs"));
+    of_requests.filter_map(|(_, value)| value.parse().ok()).max().unwrap_or(0)
+}
+
+/// The window of a trial that shows whether memory levels off.
+fn watch(plan: &SizePlan) -> Duration {
+    (plan.plan.duration * WATCH).clamp(WATCHES.0, WATCHES.1)
 }
 
 /// The plan of a size at the load of a role.
@@ -280,22 +318,63 @@ fn planned(plan: &SizePlan, cell: &SizeCell, role: SizeRole) -> Result<ComparePl
         problem: "is none of those that are searched".to_owned(),
         fix: "name another".to_owned(),
     })?;
-    let load = if role == SizeRole::Load { &plan.load } else { &plan.plan.load };
+    let side = match role {
+        SizeRole::Search | SizeRole::Watch => cell.hardest(plan.headroom),
+        side => side,
+    };
+    let (load, gone) = match side {
+        SizeRole::Gone => (&plan.load, cell.spare),
+        SizeRole::Load => (&plan.load, 0),
+        _ => (&plan.plan.load, 0),
+    };
+    let copies = SizeCopies {
+        running: cell.replicas.saturating_sub(gone).max(1),
+        is_balanced: cell.replicas > 1,
+        each: Limits { cpus: cell.cpus, memory: cell.memory },
+    };
     let pool = (cell.workers > 0).then_some(cell.workers);
-    let limits = Limits { cpus: cell.cpus, memory: cell.memory };
     let id = match role {
         SizeRole::Search => candidate.id.to_string(),
         SizeRole::Load => "load".to_owned(),
         SizeRole::Headroom => "headroom".to_owned(),
+        SizeRole::Gone => "gone".to_owned(),
+        SizeRole::Watch => "watch".to_owned(),
     };
-    plan.sized(id, candidate, limits, pool, load)
+    let sized = plan.sized(id, candidate, copies, pool, load)?;
+    let duration = if role == SizeRole::Watch { watch(plan) } else { sized.duration };
+    Ok(ComparePlan { duration, ..sized })
+}
+
+/// From this share of its periods on in which its quota ran out, the balancer is what was measured.
+const BALANCER_SHORT: f64 = 0.1;
+
+/// The share of its periods in which the balancer's quota ran out, where that is much.
+fn balancer_throttled(trial: &Trial) -> Option<f64> {
+    let balancer = trial.parts.iter().find(|part| part.part == "balancer")?.resources?;
+    let share = balancer.throttled_periods as f64 / balancer.periods.max(1) as f64;
+    (share > BALANCER_SHORT).then_some(share)
+}
+
+/// Whether there is a balancer before replicas, whose memory is none of a size's.
+fn has_replicas(trial: &Trial) -> bool {
+    trial.parts.iter().any(|part| Topology::is_replica(&part.part))
+}
+
+/// The most that a replica needed of memory, where there are several.
+fn replica_peak(trial: &Trial) -> Option<u64> {
+    let replicas = trial.parts.iter().filter(|part| Topology::is_replica(&part.part));
+    replicas.filter_map(|part| Some(part.resources?.memory_peak)).max()
 }
 
 /// What a trial says of its size.
 fn outcome_of(trial: &Trial, plan: &SizePlan) -> SizeOutcome {
     let first_line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
     match &trial.outcome {
-        Outcome::Failed(reason) => return SizeOutcome::Failed(first_line(reason)),
+        Outcome::Failed(reason) => {
+            // That is what a larger size mends, whatever became of it.
+            let of_memory = reason.lines().find(|line| line.contains(Outcome::MEMORY_LIMIT));
+            return SizeOutcome::Failed(of_memory.map_or_else(|| first_line(reason), str::to_owned));
+        }
         Outcome::Invalid(reason) => return SizeOutcome::Unusable(first_line(reason)),
         Outcome::Measured => {}
     }
@@ -309,6 +388,12 @@ fn outcome_of(trial: &Trial, plan: &SizePlan) -> SizeOutcome {
     }
     if measured.response.count() == 0 {
         return SizeOutcome::Failed("no request was answered".to_owned());
+    }
+    if let Some(share) = balancer_throttled(trial) {
+        return SizeOutcome::Unusable(format!(
+            "the CPU limit of the balancer ran out in {:.0} % of its periods: larger and fewer replicas need none",
+            share * 100.0
+        ));
     }
     let terms = plan.plan.slo.as_ref().map_or(&[][..], |slo| slo.terms());
     let all = measured.response.count() as f64;
@@ -330,8 +415,10 @@ fn outcome_of(trial: &Trial, plan: &SizePlan) -> SizeOutcome {
         requests: served + failed,
         work: (served > 0 && !cpu.is_zero()).then(|| cpu.as_secs_f64() / served as f64),
         median: measured.response.quantile(0.5),
-        memory_peak: (memory_peak > 0).then(|| Bytes::new(memory_peak)),
+        memory_peak: Some(replica_peak(trial).unwrap_or(memory_peak)).filter(|peak| *peak > 0).map(Bytes::new),
         throttled: if periods > 0 { throttled_periods as f64 / periods as f64 } else { 0.0 },
+        growth: MemoryGrowth::of(measured),
+        workers: WorkerMemory::of(measured).filter(|_| !has_replicas(trial)),
     })
 }
 

@@ -48,6 +48,22 @@ pub enum Gauge {
     CacheBytes,
     /// Counter: processes killed for memory.
     OomKills,
+    /// Counter: pages that had to be read from a disk before a process could go on, from files or from swap.
+    MajorFaults,
+    /// Counter: pages of files that were taken back for want of memory and read again.
+    FileRefaults,
+    /// Counter: how often the memory limit was reached, so that pages had to be taken back.
+    MemoryLimitHits,
+    /// Memory in swap.
+    SwapBytes,
+    /// Counter: pages that were read from swap.
+    SwapIns,
+    /// Counter: pages that were written to swap.
+    SwapOuts,
+    /// Memory of one process that it shares with no other.
+    PrivateBytes,
+    /// All memory of one process, with what it shares (RSS).
+    ResidentBytes,
     /// Counter: time in which some task waited for a processor.
     CpuPressureUs,
     /// Counter: time in which some task waited for memory.
@@ -92,6 +108,11 @@ impl Gauge {
                 | Self::ThrottledPeriods
                 | Self::ThrottledUs
                 | Self::OomKills
+                | Self::MajorFaults
+                | Self::FileRefaults
+                | Self::MemoryLimitHits
+                | Self::SwapIns
+                | Self::SwapOuts
                 | Self::CpuPressureUs
                 | Self::MemoryPressureUs
                 | Self::IoPressureUs

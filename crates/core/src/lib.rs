@@ -129,7 +129,7 @@ pub use runtime::{DefaultsContext, Documented, PlanError, ProcessModel, RenderCo
 pub use scaling::{GatewayUse, InstanceCount, InstanceLife, InstanceUsage, Passage, ScaleRecord, ScaledService};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use second::LoadSecond;
-pub use series::{QuerySeen, Sampling, Series, SeriesSource};
+pub use series::{ProcessId, QuerySeen, Sampling, Series, SeriesSource};
 pub use service_need::{InitScript, ServiceNeed};
 pub use shell_word::{shell_line, shell_word};
 pub use shortened::shortened;

@@ -41,6 +41,12 @@ pub struct Counters {
     pub oom_kills: u64,
     /// Pages that had to be read from a disk before a process could go on, from files or from swap.
     pub major_faults: u64,
+    /// Pages of files that were taken back for want of memory and read again; absent where the kernel does not count them.
+    pub file_refaults: Option<u64>,
+    /// How often the memory limit was reached, so that pages had to be taken back; absent where the kernel does not count that.
+    pub limit_hits: Option<u64>,
+    /// Bytes in swap now; absent where the kernel does not account for swap.
+    pub swap: Option<u64>,
 }
 
 /// Memory in use, in bytes, by what the kernel can and cannot take back.

@@ -19,6 +19,19 @@ pub enum SeriesSource {
     Listener(AddressId),
     /// A unit, of itself.
     Unit(UnitId),
+    /// The kernel, of one process.
+    Process(ProcessId),
+}
+
+/// A process of a deployment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// Its number where it runs.
+    pub pid: u32,
+    /// The number of the process that started it.
+    pub parent: u32,
+    /// The title that it gave itself (`php-fpm: pool www`), or the name of its program. Workers of one pool have one name.
+    pub name: String,
 }
 
 /// Everything that was sampled in a window.

@@ -41,6 +41,20 @@ pub(crate) fn processors(root: &Path) -> Vec<(Gauge, u64)> {
     figures
 }
 
+/// Pages that were read from swap and written to it, of all programs: `/proc/vmstat` (`pswpin` and `pswpout`,
+/// [proc_vmstat(5)](https://man7.org/linux/man-pages/man5/proc_vmstat.5.html)).
+pub(crate) fn swapped(root: &Path) -> Vec<(Gauge, u64)> {
+    let text = fs::read_to_string(root.join("proc/vmstat")).unwrap_or_default();
+    let counter = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line?.trim().parse().ok()
+    };
+    [(Gauge::SwapIns, "pswpin"), (Gauge::SwapOuts, "pswpout")]
+        .into_iter()
+        .filter_map(|(gauge, name)| Some((gauge, counter(name)?)))
+        .collect()
+}
+
 /// For how long something waited for processors, memory and disks
 /// ([PSI](https://docs.kernel.org/accounting/psi.html)): the files `cpu`, `memory` and `io` of a folder, with this
 /// ending. A kernel without them says nothing.
@@ -97,6 +111,16 @@ mod tests {
             assert_eq!(processors(folder.path()), expected, "{text}");
         }
         assert_eq!(processors(Path::new("/")).len(), 3);
+    }
+
+    #[test]
+    fn pages_of_swap_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(swapped(folder.path()), []);
+        fs::create_dir_all(folder.path().join("proc")).unwrap();
+        fs::write(folder.path().join("proc/vmstat"), "pgpgin 7\npswpin_anon 1\npswpin 21\npswpout 30\n").unwrap();
+        assert_eq!(swapped(folder.path()), [(Gauge::SwapIns, 21), (Gauge::SwapOuts, 30)]);
+        assert_eq!(swapped(Path::new("/")).len(), 2);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod figures;
 mod hold_ups;
 mod kernel_text;
 mod meter;
+mod process_memory;
 mod sampler;
 mod session_locks;
 mod status;

@@ -46,6 +46,9 @@ fn add(sum: &mut Counters, read: stampede_cgroup::GroupCounters) {
         cache,
         oom_kills,
         major_faults,
+        file_refaults,
+        limit_hits,
+        swap,
     } = read;
     let Memory { anonymous: all_anonymous, shared: all_shared, kernel: all_kernel, cache: all_cache } = &mut sum.memory;
     *all_anonymous += anonymous;
@@ -58,6 +61,14 @@ fn add(sum: &mut Counters, read: stampede_cgroup::GroupCounters) {
     sum.throttled += throttled;
     sum.oom_kills += oom_kills;
     sum.major_faults += major_faults;
+    sum.file_refaults = both(sum.file_refaults, file_refaults);
+    sum.limit_hits = both(sum.limit_hits, limit_hits);
+    sum.swap = both(sum.swap, swap);
+}
+
+/// The sum of what is known.
+fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.into_iter().chain(b).reduce(|a, b| a + b)
 }
 
 /// Counters could not be read.

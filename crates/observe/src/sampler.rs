@@ -23,6 +23,7 @@ use stampede_wire::postgres::{PostgresError, PostgresSession};
 use stampede_wire::probe::Probe;
 
 use crate::accept_queue::AcceptQueues;
+use crate::process_memory::Processes;
 use crate::session_locks::SessionLocks;
 use crate::status::decode;
 use crate::status::postgres_activity::{self, MOST, Seen};
@@ -46,7 +47,8 @@ const UNKNOWN: u64 = u64::MAX;
 
 impl Sampler {
     /// Samples the kernel ten times a second from when a window opens until it closes, and units as often or, where there
-    /// are more than two or the deployment may use less than one CPU, less often.
+    /// are more than two or the deployment may use less than one CPU, less often. The memory of one process is read as often, of
+    /// each in turn.
     ///
     /// # Errors
     ///
@@ -57,6 +59,16 @@ impl Sampler {
         let SampleTargets { cpus, meters, listeners, statuses, inside: _ } = targets;
         let often = Ticks::new(opens, closes, PERIOD);
         let asking = asking_period(statuses.len(), cpus);
+        if !meters.is_empty() {
+            let (ticks, processes) = (Ticks::new(opens, closes, PERIOD), Processes::new(&meters));
+            sampler.spawn(opens, ticks, "sample-memory", move |clock| {
+                let mut processes = processes;
+                while clock.tick() {
+                    processes.sample_next(clock.now());
+                }
+                processes.into_series().into()
+            })?;
+        }
         sampler.spawn(opens, often, "sample-kernel", move |clock| {
             Kernel::new(meters, listeners, queue).watch(clock).into()
         })?;
@@ -221,6 +233,7 @@ impl Kernel {
             let at = clock.now();
             let mut figures = kernel_text::refused(Path::new("/"));
             figures.extend(kernel_text::processors(Path::new("/")));
+            figures.extend(kernel_text::swapped(Path::new("/")));
             if self.unified.is_empty() {
                 figures.extend(kernel_text::pressure(Path::new("/proc/pressure"), ""));
             }

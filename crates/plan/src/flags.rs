@@ -252,7 +252,7 @@ pub struct ClusterFlags {
     /// The context of the kubeconfig [default: its current one]
     #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
     pub kube_context: Option<String>,
-    /// The namespace, in which alone anything is made [default: the context's]
+    /// The namespace; nothing outside it is touched [default: the context's]
     #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
     pub namespace: Option<String>,
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{
-    Bytes, Candidate, CaseId, Cpus, DefaultsContext, Limits, Load, Role, Rounds, SloTerm, TunableKind, TuningProblem,
+    Balance, Balancer, BalancerKind, Bytes, Candidate, CaseId, Cpus, DefaultsContext, Limits, Load, Role, Rounds,
+    SloTerm, Topology, TunableKind, TuningProblem,
 };
 use stampede_scale::Tariff;
 
@@ -18,6 +19,7 @@ use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_memory, read_time};
 use crate::tariff::{read_tariff, tariff_list};
+use crate::topology::{KEPT, MOST_REPLICAS};
 use crate::value_list::OrList;
 
 /// What a trial takes beside its load: start, readiness, verification, drain and stop.
@@ -43,6 +45,9 @@ const CPUS: [u32; 14] = [100, 150, 200, 250, 350, 500, 700, 1000, 1400, 2000, 28
 const MEMORY: [u64; 12] = [48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048];
 const WORKERS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
+/// What the balancer before replicas may use beside them. Providers have one, so that it is in no price.
+const BALANCER: Limits = Limits { cpus: Cpus::from_millis(250), memory: Bytes::from_mib(64) };
+
 /// The flags of `stampede size` that say what is measured, unread.
 #[derive(Args, Clone, Debug, Default)]
 #[expect(missing_docs, reason = "each group says what it is")]
@@ -66,6 +71,13 @@ pub struct SizeFlags {
     pub headroom: Option<String>,
     #[command(flatten)]
     pub deployment: DeploymentFlags,
+    /// Numbers of replicas that are searched, each with the limits and the pool of its own, behind nginx: 1,2,4 [default: 1]
+    #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Limits")]
+    pub replicas: Option<String>,
+    /// Replicas that may be gone while the others hold the load: sizes with no more than these are left out
+    /// [default: 1 of two and more]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
+    pub spare: Option<String>,
     /// Sizes of the pool that are searched: 2,4,8 [default: 1 to 32, each twice the one before]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Limits")]
     pub pools: Option<String>,
@@ -95,6 +107,48 @@ pub struct SizeTerm {
     pub errors: Option<f64>,
 }
 
+/// Copies of a runtime that are served together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeCopies {
+    /// How many run.
+    pub running: u32,
+    /// Whether a balancer is before them, also where one alone is left.
+    pub is_balanced: bool,
+    /// What each may use.
+    pub each: Limits,
+}
+
+impl SizeCopies {
+    /// What all may use together, and what is before them.
+    #[must_use]
+    pub fn total(&self) -> Limits {
+        let Self { running, is_balanced, each } = *self;
+        let balancer =
+            if is_balanced { BALANCER } else { Limits { cpus: Cpus::from_millis(0), memory: Bytes::new(0) } };
+        Limits {
+            cpus: Cpus::from_millis(each.cpus.millis().saturating_mul(running).saturating_add(balancer.cpus.millis())),
+            memory: Bytes::new(each.memory.get() * u64::from(running) + balancer.memory.get()),
+        }
+    }
+
+    /// Behind nginx, each with limits of its own.
+    fn topology(&self) -> Topology {
+        let balancer = Balancer {
+            kind: BalancerKind::Nginx,
+            balance: Balance::RoundRobin,
+            upstream_keepalive: KEPT,
+            tls: false,
+            share: Some(BALANCER),
+        };
+        Topology {
+            replicas: self.running,
+            balancer: Some(balancer),
+            replica_share: Some(self.each),
+            ..Topology::default()
+        }
+    }
+}
+
 /// A search for a size without mistakes.
 #[derive(Clone, Debug)]
 pub struct SizePlan {
@@ -114,6 +168,12 @@ pub struct SizePlan {
     pub memory: Vec<Bytes>,
     /// The sizes of pools that are searched.
     pub pools: Vec<u32>,
+    /// The numbers of replicas that are searched.
+    pub replicas: Vec<u32>,
+    /// How many replicas may be gone; without it, one of two and more.
+    pub spare: Option<u32>,
+    /// The CPUs that all replicas and what is before them may use of this machine.
+    pub room: Cpus,
     /// What it costs.
     pub tariff: Tariff,
     /// How long it may take.
@@ -138,6 +198,8 @@ impl SizePlan {
         let read = |typed: &str, mistakes: &mut Gathered| read_memory(Some(typed), machine, mistakes);
         let memory = read_levels(flags.deployment.memory.as_deref(), by_default, read, &mut mistakes);
         let pools = read_levels(flags.pools.as_deref(), WORKERS.to_vec(), read_pool, &mut mistakes);
+        let replicas = read_levels(flags.replicas.as_deref(), vec![1], read_replicas, &mut mistakes);
+        let spare = flags.spare.as_deref().and_then(|typed| read_spare(typed, &replicas, &mut mistakes));
         let headroom = read_headroom(flags.headroom.as_deref(), &mut mistakes);
         let tariff = read_tariff(flags.prices.as_deref(), &mut mistakes);
         let budget = flags.budget.budget.as_deref();
@@ -151,6 +213,14 @@ impl SizePlan {
         let mut mistakes = Gathered::default();
         let term = read_term(&plan, &mut mistakes);
         let rate = read_rate(&plan, flags.load.load.is_some(), &mut mistakes);
+        if replicas.iter().any(|replicas| *replicas > 1) && plan.topology != Topology::default() {
+            let typed = flags.replicas.as_deref().unwrap_or_default();
+            mistakes.add(
+                format!("--replicas {typed}"),
+                format!("cannot be searched beside {}", plan.topology),
+                "leave the topology out of the plan, or search without --replicas",
+            );
+        }
         if plan.candidates.is_empty() {
             let fix = "see stampede list runtimes";
             mistakes.add("--runtimes", format!("has none that can serve {}", plan.workload.id), fix);
@@ -171,10 +241,42 @@ impl SizePlan {
         };
         check_window(rate, headroom, duration, term, &mut mistakes);
         let warm_up = plan.warm_up.min(duration);
-        check_budget(budget, warm_up + duration, plan.candidates.len(), headroom > 0.0, &mut mistakes);
+        let most = replicas.last().copied().unwrap_or(1);
+        let sides = 1 + u32::from(headroom > 0.0) + u32::from(most > 1 && spare != Some(0));
+        check_budget(budget, warm_up + duration, plan.candidates.len(), sides, &mut mistakes);
         let load = plan.load.clone();
-        let plan = ComparePlan { load: sized, duration, warm_up, pilots: false, window_by_pilots: false, ..plan };
-        mistakes.finish(Ok(Self { plan, load, rate, headroom, term, cpus, memory, pools, tariff, budget }))
+        let room = plan.limits.cpus.max(Cpus::from_millis(whole));
+        // The processors of servers are set aside for the largest that is measured.
+        let taken = |running: u32, cpus: Cpus| {
+            SizeCopies { running, is_balanced: running > 1, each: Limits { cpus, ..plan.limits } }.total().cpus
+        };
+        let largest = cpus.iter().flat_map(|cpus| replicas.iter().map(move |replicas| taken(*replicas, *cpus)));
+        let largest = largest.filter(|taken| *taken <= room).max().unwrap_or(plan.limits.cpus);
+        let limits = Limits { cpus: largest, ..plan.limits };
+        let plan =
+            ComparePlan { load: sized, duration, warm_up, pilots: false, window_by_pilots: false, limits, ..plan };
+        mistakes.finish(Ok(Self {
+            plan,
+            load,
+            rate,
+            headroom,
+            term,
+            cpus,
+            memory,
+            pools,
+            replicas,
+            spare,
+            room,
+            tariff,
+            budget,
+        }))
+    }
+
+    /// How many of so many replicas may be gone; nothing where none would be left.
+    #[must_use]
+    pub fn spare_of(&self, replicas: u32) -> Option<u32> {
+        let spare = self.spare.unwrap_or(u32::from(replicas > 1));
+        (spare < replicas).then_some(spare)
     }
 
     /// The setting of a runtime that says how many requests it works on at once; none where it has none, or it was given.
@@ -189,7 +291,7 @@ impl SizePlan {
         candidate.tuning.asked().get(pool.name).is_none().then_some(pool.name)
     }
 
-    /// One runtime under other limits and another load, and with a pool of this size where it has one.
+    /// Copies of one runtime, each with a pool of this size where it has one, under another load.
     ///
     /// # Errors
     ///
@@ -198,7 +300,7 @@ impl SizePlan {
         &self,
         id: String,
         candidate: &Candidate,
-        limits: Limits,
+        copies: SizeCopies,
         pool: Option<u32>,
         load: &Load,
     ) -> Result<ComparePlan, TuningProblem> {
@@ -206,13 +308,24 @@ impl SizePlan {
         if let (Some(name), Some(pool)) = (Self::pool_of(candidate), pool) {
             given.give(name, &pool.to_string());
         }
-        let context = DefaultsContext { app: &candidate.app, limits: &limits, load: &self.plan.load, given: &given };
+        let context =
+            DefaultsContext { app: &candidate.app, limits: &copies.each, load: &self.plan.load, given: &given };
         let tuning = candidate.runtime.defaults(&context);
         if let Some(problem) = candidate.runtime.validate(&tuning).into_iter().next() {
             return Err(problem);
         }
         let candidates = vec![Candidate { id: CaseId::new(id), tuning, ..candidate.clone() }];
-        Ok(ComparePlan { candidates, limits, load: load.clone(), rounds: Rounds::Fixed(1), ..self.plan.clone() })
+        let limits = copies.total();
+        if limits.cpus > self.room {
+            return Err(TuningProblem {
+                tunable: "--replicas".to_owned(),
+                problem: format!("{} of {} CPU are more than this machine has", copies.running, copies.each.cpus),
+                fix: "name fewer, or smaller ones".to_owned(),
+            });
+        }
+        let topology = if copies.is_balanced { copies.topology() } else { self.plan.topology.clone() };
+        let (load, rounds) = (load.clone(), Rounds::Fixed(1));
+        Ok(ComparePlan { candidates, limits, topology, load, rounds, ..self.plan.clone() })
     }
 }
 
@@ -262,6 +375,29 @@ fn read_pool(typed: &str, mistakes: &mut Gathered) -> u32 {
             1
         }
     }
+}
+
+fn read_replicas(typed: &str, mistakes: &mut Gathered) -> u32 {
+    match typed.parse::<u32>() {
+        Ok(replicas) if (1..=MOST_REPLICAS).contains(&replicas) => replicas,
+        _ => {
+            let problem = format!("is not a number of replicas from 1 to {MOST_REPLICAS}");
+            mistakes.add(format!("--replicas {typed}"), problem, "for example --replicas 1,2,4");
+            1
+        }
+    }
+}
+
+fn read_spare(typed: &str, replicas: &[u32], mistakes: &mut Gathered) -> Option<u32> {
+    let place = format!("--spare {typed}");
+    let Ok(spare) = typed.parse::<u32>() else {
+        mistakes.add(place, "is not a number of replicas", "for example --spare 1");
+        return None;
+    };
+    if replicas.last().is_none_or(|most| *most <= spare) {
+        mistakes.add(place, "leaves no replica to hold the load", format!("add --replicas {} or more", spare + 1));
+    }
+    Some(spare)
 }
 
 /// A share of more load, as `30%` or `0.3`; none is one too.
@@ -357,9 +493,8 @@ fn check_window(rate: f64, headroom: f64, duration: Duration, term: SizeTerm, mi
 }
 
 /// The time must have room for a trial of each runtime and for one confirmation.
-fn check_budget(budget: Duration, load: Duration, runtimes: usize, with_headroom: bool, mistakes: &mut Gathered) {
+fn check_budget(budget: Duration, load: Duration, runtimes: usize, sides: u32, mistakes: &mut Gathered) {
     let each = load + BESIDE;
-    let sides = if with_headroom { 2 } else { 1 };
     let needed = each * (runtimes as u32 + 2 + sides * BLOCKS.0);
     if budget < needed {
         let written = |time: Duration| humantime::format_duration(Duration::from_secs(time.as_secs() + 1)).to_string();
@@ -410,7 +545,7 @@ mod tests {
     fn a_search_needs_room_for_a_confirmation() {
         let of = |budget| {
             let mut mistakes = Gathered::default();
-            check_budget(Duration::from_secs(budget), Duration::from_secs(12), 3, true, &mut mistakes);
+            check_budget(Duration::from_secs(budget), Duration::from_secs(12), 3, 2, &mut mistakes);
             mistakes.finish(Ok(())).err().map_or_else(Vec::new, |Mistakes(told)| told)
         };
         assert_eq!(of(300), []);

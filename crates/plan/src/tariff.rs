@@ -13,7 +13,7 @@ use crate::suggestion::or_list;
 
 const FLAG: &str = "--prices";
 
-/// What you pay: by the hour for a core and a GiB, or for machines of fixed sizes.
+/// What you pay: by the hour for a core and a GiB, for machines of fixed sizes, or for nodes that pods share.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TariffFile {
@@ -31,6 +31,8 @@ struct TariffFile {
     gib_hour: Option<Text>,
     /// Machines that can be bought, in place of hours.
     machines: Option<Vec<MachineEntry>>,
+    /// Nodes of a cluster, in place of either: what pods may use of each, and what all of it costs.
+    nodes: Option<Vec<MachineEntry>>,
 }
 
 /// A machine that can be bought.
@@ -84,11 +86,11 @@ pub(crate) fn read_tariff(typed: Option<&str>, mistakes: &mut Gathered) -> Optio
 /// Reads the text of a file of prices; `name` is what mistakes call it.
 fn parse(text: &str, name: &str) -> Result<Tariff, Mistakes> {
     let schema = schemars::schema_for!(TariffFile).to_value();
-    let begin = "begin with currency: EUR, then core_hour: 0.01 and gib_hour: 0.002, or machines:";
+    let begin = "begin with currency: EUR, then core_hour: 0.01 and gib_hour: 0.002, or machines: or nodes:";
     let (file, document): (TariffFile, Document) =
         document::read(text, name, &Grammar { schema, is: "a file of prices", begin })?;
     let mut mistakes = Gathered::default();
-    let TariffFile { currency, provider, read, source, core_hour, gib_hour, machines } = file;
+    let TariffFile { currency, provider, read, source, core_hour, gib_hour, machines, nodes } = file;
     let place = document.place();
     let is_code = |Text(code): &Text| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase());
     match &currency {
@@ -98,19 +100,20 @@ fn parse(text: &str, name: &str) -> Result<Tariff, Mistakes> {
         }
         Some(_) => {}
     }
-    let rates = match (machines, core_hour, gib_hour) {
-        (None, Some(core), Some(gib)) => {
+    let rates = match (machines, nodes, core_hour, gib_hour) {
+        (None, None, Some(core), Some(gib)) => {
             let core = read_amount(&core, &place.key("core_hour"), &mut mistakes);
             let gib = read_amount(&gib, &place.key("gib_hour"), &mut mistakes);
             TariffRates::Hours { core, gib, bound: PriceBound::Exact }
         }
-        (Some(machines), None, None) if !machines.is_empty() => {
-            let place = place.key("machines");
-            let offer = |(index, entry)| read_machine(entry, &place.item(index), &mut mistakes);
-            TariffRates::Machines(machines.into_iter().enumerate().map(offer).collect())
+        (Some(machines), None, None, None) if !machines.is_empty() => {
+            TariffRates::Machines(read_machines(machines, &place.key("machines"), &mut mistakes))
+        }
+        (None, Some(nodes), None, None) if !nodes.is_empty() => {
+            TariffRates::Nodes(read_machines(nodes, &place.key("nodes"), &mut mistakes))
         }
         _ => {
-            mistakes.add(name, "says what no size costs", "add core_hour and gib_hour, or machines alone");
+            mistakes.add(name, "says what no size costs", "add core_hour and gib_hour, or machines or nodes alone");
             TariffRates::Machines(Vec::new())
         }
     };
@@ -135,6 +138,10 @@ fn read_amount(Text(text): &Text, place: &Place<'_>, mistakes: &mut Gathered) ->
     }
 }
 
+fn read_machines(machines: Vec<MachineEntry>, place: &Place<'_>, mistakes: &mut Gathered) -> Vec<MachineOffer> {
+    machines.into_iter().enumerate().map(|(index, entry)| read_machine(entry, &place.item(index), mistakes)).collect()
+}
+
 fn read_machine(entry: MachineEntry, place: &Place<'_>, mistakes: &mut Gathered) -> MachineOffer {
     let MachineEntry { name: Text(name), cpus: Text(cpus), memory: Text(memory), month } = entry;
     let cpus = cpus.parse::<Cpus>().unwrap_or_else(|problem| {
@@ -154,13 +161,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_prices_are_hours_or_machines() {
+    fn own_prices_are_hours_machines_or_nodes() {
         let hours = parse("currency: EUR\ncore_hour: 0.01\ngib_hour: 0.002\n", "p.yaml").unwrap();
         assert_eq!(hours.rates, TariffRates::Hours { core: 0.01, gib: 0.002, bound: PriceBound::Exact });
         assert_eq!((hours.currency.as_str(), hours.source.as_str()), ("EUR", "p.yaml"));
         let machines = "currency: USD\nmachines: [{name: small, cpus: 1, memory: 1Gi, month: 5}]\n";
         let TariffRates::Machines(offers) = parse(machines, "p.yaml").unwrap().rates else { panic!("{machines}") };
         assert_eq!((offers[0].name.as_str(), offers[0].memory.mib(), offers[0].month), ("small", 1024.0, 5.0));
+        let nodes = "currency: EUR\nnodes: [{name: cx33, cpus: 3.8, memory: 6Gi, month: 6.5}]\n";
+        let TariffRates::Nodes(offers) = parse(nodes, "p.yaml").unwrap().rates else { panic!("{nodes}") };
+        assert_eq!((offers[0].cpus.millis(), offers[0].month), (3_800, 6.5));
     }
 
     #[test]
@@ -181,7 +191,7 @@ mod tests {
             of("currency: euro\n"),
             [
                 "p:1:11 currency euro is no currency; write its code of three letters: EUR",
-                "p says what no size costs; add core_hour and gib_hour, or machines alone",
+                "p says what no size costs; add core_hour and gib_hour, or machines or nodes alone",
             ]
         );
         let machines = of("currency: EUR\nmachines: [{name: a, cpus: many, memory: little, month: -1}]\n");

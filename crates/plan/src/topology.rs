@@ -17,10 +17,10 @@ use crate::suggestion::suggest;
 use crate::topology::written::Written;
 
 /// More replicas than that are more processes than one machine is asked to compare.
-const MOST_REPLICAS: u32 = 64;
+pub(crate) const MOST_REPLICAS: u32 = 64;
 /// Idle connections to replicas: nginx's manual has 16 and 32 in its examples, and 32 since 1.29.7 as its default.
 /// <https://nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive>
-const KEPT: u32 = 32;
+pub(crate) const KEPT: u32 = 32;
 const MOST_KEPT: u32 = 100_000;
 /// What a part without a share of its own must be left with: what the kernel can enforce, and less than any program needs.
 const LEAST_LEFT: Limits = Limits { cpus: Cpus::from_millis(10), memory: Bytes::from_mib(16) };

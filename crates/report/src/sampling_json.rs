@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stampede_analysis::{Activity, UnitActivity};
-use stampede_core::{Gauge, LoadSecond, QuerySeen, Sampling, Series, SeriesSource};
+use stampede_core::{Gauge, LoadSecond, ProcessId, QuerySeen, Sampling, Series, SeriesSource};
 
 use crate::json::rounded;
 
@@ -43,7 +43,7 @@ impl WireSampling {
     }
 }
 
-/// `source` is `group`, `machine`, `listener` or `unit`; the last two have a name.
+/// `source` is `group`, `machine`, `listener`, `unit` or `process`; the last three have a name.
 #[derive(Serialize, JsonSchema)]
 struct WireSeries {
     source: &'static str,
@@ -62,6 +62,7 @@ impl WireSeries {
             SeriesSource::Machine => ("machine", None),
             SeriesSource::Listener(address) => ("listener", Some(address.to_string())),
             SeriesSource::Unit(unit) => ("unit", Some(unit.to_string())),
+            SeriesSource::Process(ProcessId { pid, parent: _, name }) => ("process", Some(format!("{pid} {name}"))),
         };
         let columns = columns.iter().map(|(gauge, values)| (*gauge, line(values)));
         Self { source, name, at_us: line(at_us), columns: columns.collect() }

@@ -1,6 +1,7 @@
 //! What a search for a size found: the cheapest deployment that holds an objective, what else was tried, and what it costs elsewhere.
 
 mod json;
+mod memory;
 
 use stampede_analysis::{
     Confirmation, Hopeless, SizeCell, SizeFate, SizeFound, SizeGrid, SizeOutcome, SizeReading, SizeRole,
@@ -63,12 +64,13 @@ pub(crate) fn page(view: &SizeView<'_>) -> Page {
     if let Some((caption, table)) = map(view) {
         blocks.extend([Block::Caption(caption), Block::Table(table), Block::Legend(LEGEND.to_owned())]);
     }
+    blocks.extend(Block::list("Memory by worker", memory::workers(view).into_iter().map(Block::Item)));
     blocks.extend(Block::list("The same size elsewhere, all month", elsewhere(view).into_iter().map(Block::Item)));
     Page { answer: conclusion(view), blocks }
 }
 
 /// What the cells of the map mean.
-const LEGEND: &str = "Cells: response time as a multiple of its limit at the load with its headroom, and which is chosen; or what the size has too little of, by other trials; \"smaller\": a larger size missed by far.";
+const LEGEND: &str = "Cells: response time as a multiple of its limit at the load with its headroom, or with replicas gone where that is longer, and which is chosen; or what the size has too little of, by other trials; \"smaller\": a larger size missed by far; \"grows\": memory grows without end.";
 
 fn objective(view: &SizeView<'_>) -> String {
     view.slo.map(ToString::to_string).unwrap_or_default()
@@ -94,7 +96,9 @@ fn ratio_of_load(view: &SizeView<'_>) -> String {
 }
 
 fn searched(view: &SizeView<'_>) -> String {
-    let hopeless = view.found.fates.iter().filter(|fate| matches!(fate, SizeFate::Hopeless(_))).count();
+    let is_tried = |place: usize| view.readings.iter().any(|reading| reading.cell == place);
+    let fates = view.found.fates.iter().enumerate();
+    let hopeless = fates.filter(|(place, fate)| matches!(fate, SizeFate::Hopeless(_)) && !is_tried(*place)).count();
     format!(
         "search {}: {} of {} sizes tried in {} trials, {hopeless} ruled out without one",
         view.id,
@@ -120,7 +124,14 @@ fn month(view: &SizeView<'_>, cell: &SizeCell, tariff: &Tariff) -> Option<MonthP
         })
         .collect();
     let work = stampede_analysis::median(&works).map(std::time::Duration::from_secs_f64);
-    tariff.month(&SteadySize { cpus: cell.cpus, memory: cell.memory, rate: view.rate, work })
+    let replicas = f64::from(cell.replicas.max(1));
+    let of_one =
+        tariff.month(&SteadySize { cpus: cell.cpus, memory: cell.memory, rate: view.rate / replicas, work })?;
+    let offer = of_one.offer.map(|offer| match cell.replicas {
+        0 | 1 => offer,
+        copies => format!("{copies} x {offer}"),
+    });
+    Some(MonthPrice { amount: of_one.amount * replicas, offer, bound: of_one.bound })
 }
 
 /// `at least 15.59 USD (performance-1x)`
@@ -143,9 +154,9 @@ fn blocks_of<'a>(view: &SizeView<'a>, place: usize) -> Option<&'a Confirmation> 
     view.found.confirmations.iter().find(|(cell, _)| *cell == place).map(|(_, confirmation)| confirmation)
 }
 
-/// Response times of a size as a multiple of their limit, at the load with its headroom.
+/// Response times of a size as a multiple of their limit, where it has least room.
 fn times(view: &SizeView<'_>, place: usize) -> Option<f64> {
-    let blocks = blocks_of(view, place).and_then(|blocks| blocks.headroom.or(blocks.load));
+    let blocks = blocks_of(view, place).and_then(Confirmation::worst);
     let trial = view.readings.iter().find(|reading| reading.cell == place && reading.role == SizeRole::Search);
     blocks.map(|blocks| blocks.value).or_else(|| match &trial?.outcome {
         SizeOutcome::Served(figures) => Some(figures.times),
@@ -197,6 +208,7 @@ fn outcome(view: &SizeView<'_>, place: usize) -> String {
         Some(SizeFate::Missed) => "missed in one trial".to_owned(),
         Some(SizeFate::Failed(reason)) => format!("failed: {reason}"),
         Some(SizeFate::Unusable(reason)) => format!("does not count: {reason}"),
+        Some(SizeFate::Hopeless(Hopeless::Grows { .. })) => "its memory grows without end".to_owned(),
         Some(SizeFate::Hopeless(_) | SizeFate::Untried) | None => String::new(),
     }
 }
@@ -207,7 +219,9 @@ fn map(view: &SizeView<'_>) -> Option<(String, Table)> {
     let shown = view.grid.cells().get(place)?;
     let ours = || {
         let cells = view.grid.cells().iter().enumerate();
-        cells.filter(|(_, cell)| cell.runtime == shown.runtime && cell.workers == shown.workers)
+        cells.filter(|(_, cell)| {
+            (cell.runtime, cell.workers, cell.replicas) == (shown.runtime, shown.workers, shown.replicas)
+        })
     };
     let mut cpus: Vec<_> = ours().map(|(_, cell)| cell.cpus).collect();
     let mut memory: Vec<_> = ours().map(|(_, cell)| cell.memory).collect();
@@ -229,7 +243,9 @@ fn map(view: &SizeView<'_>) -> Option<(String, Table)> {
     }
     let runtime = view.runtimes.get(shown.runtime).map_or("", String::as_str);
     let pool = if shown.workers == 0 { String::new() } else { format!(" with {} workers", shown.workers) };
-    Some((format!("{runtime}{pool}, by CPU and memory"), Table { columns }))
+    let copies = shown.copies();
+    let each = if copies.is_empty() { "" } else { " of each" };
+    Some((format!("{copies}{runtime}{pool}, by CPU and memory{each}"), Table { columns }))
 }
 
 fn mapped(view: &SizeView<'_>, place: usize) -> String {
@@ -245,6 +261,7 @@ fn mapped(view: &SizeView<'_>, place: usize) -> String {
         Some(SizeFate::Hopeless(Hopeless::Cpu { .. })) => "CPU".to_owned(),
         Some(SizeFate::Hopeless(Hopeless::Workers { .. })) => "workers".to_owned(),
         Some(SizeFate::Hopeless(Hopeless::Beaten { .. })) => "smaller".to_owned(),
+        Some(SizeFate::Hopeless(Hopeless::Grows { .. })) => "grows".to_owned(),
         Some(SizeFate::Untried) | None => "".to_owned(),
     }
 }
@@ -277,8 +294,10 @@ pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
                 );
             }
         }
+        None if memory::is_all_that_stops(view) => {}
         None => lines.extend(nothing(view)),
     }
+    lines.extend(memory::growth(view));
     if view.is_out_of_time {
         lines.push(
             "The time was over before the search was complete: a larger --budget may find a cheaper size.".to_owned(),
@@ -289,13 +308,14 @@ pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
 
 /// How sure that is.
 fn shown(view: &SizeView<'_>, confirmation: &Confirmation) -> String {
-    let Confirmation { blocks, load, headroom, errors, .. } = confirmation;
+    let Confirmation { blocks, load, headroom, gone, errors, .. } = confirmation;
     let side = |interval: &stampede_analysis::Interval, at: String| {
         format!("{} of the limit {at} (at most {})", ratio(interval.value), ratio(interval.high))
     };
     let sides = [
         load.as_ref().map(|load| side(load, format!("at {}", view.load))),
         headroom.as_ref().map(|headroom| side(headroom, format!("at {} times that", ratio_of_load(view)))),
+        gone.as_ref().map(|gone| side(gone, format!("at {} with replicas gone", view.load))),
     ];
     let sides: Vec<String> = sides.into_iter().flatten().collect();
     let errors = match errors {
@@ -323,7 +343,8 @@ fn others(view: &SizeView<'_>, chosen: &SizeCell) -> Option<String> {
                 };
                 let pool = if cell.workers == 0 { String::new() } else { format!(" with {} workers", cell.workers) };
                 format!(
-                    "{name_of} held with {} CPU and {}{pool}{sure}: {}",
+                    "{name_of} held with {}{} CPU and {}{pool}{sure}: {}",
+                    cell.copies(),
                     cell.cpus,
                     cell.memory,
                     price_of(view, cell)

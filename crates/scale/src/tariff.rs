@@ -41,6 +41,8 @@ pub enum TariffRates {
     },
     /// Machines of fixed sizes, of which the cheapest that is large enough is bought.
     Machines(Vec<MachineOffer>),
+    /// Nodes of a cluster, each shared by as many of one size as fit: the share of the node where that is cheapest.
+    Nodes(Vec<MachineOffer>),
     /// An instance of an autoscaled platform that lives all month.
     Instance(&'static Price),
     /// Functions, which are paid for while they answer, in proportion to their memory.
@@ -67,6 +69,14 @@ pub struct MachineOffer {
     pub memory: Bytes,
     /// Of a month.
     pub month: f64,
+}
+
+impl MachineOffer {
+    /// How many of a size fit.
+    fn fit(&self, cpus: Cpus, memory: Bytes) -> u64 {
+        let by_cpus = u64::from(self.cpus.millis() / cpus.millis().max(1));
+        by_cpus.min(self.memory.get() / memory.get().max(1))
+    }
 }
 
 /// How a price stands to what is paid in the end.
@@ -123,6 +133,16 @@ impl Tariff {
                     bound: PriceBound::Exact,
                     offer: Some(cheapest.name.clone()),
                 })
+            }
+            TariffRates::Nodes(nodes) => {
+                let shares = nodes.iter().filter_map(|node| {
+                    let fit = node.fit(cpus, memory);
+                    (fit > 0).then(|| (node.month / fit as f64, fit, node))
+                });
+                let (amount, fit, node) = shares.min_by(|a, b| a.0.total_cmp(&b.0))?;
+                // A node that is not full costs as much.
+                let offer = Some(format!("{fit} on {}", node.name));
+                Some(MonthPrice { amount, bound: PriceBound::AtLeast, offer })
             }
             TariffRates::Instance(price) => {
                 let (cpus, memory) = instance(price, cpus, memory)?;
@@ -199,6 +219,28 @@ mod tests {
         {
             assert_eq!(month(id, cpus, mib), None, "{name}");
         }
+    }
+
+    #[test]
+    fn pods_share_the_node_that_is_cheapest_for_them() {
+        let node = |name: &str, cpus, mib, month| MachineOffer {
+            name: name.to_owned(),
+            cpus: Cpus::from_millis(cpus),
+            memory: Bytes::from_mib(mib),
+            month,
+        };
+        let nodes = TariffRates::Nodes(vec![node("small", 1900, 3500, 20.0), node("large", 3900, 15_000, 50.0)]);
+        let tariff = Tariff { rates: nodes, ..tariffs().remove(0) };
+        let month = |cpus, mib| {
+            let size =
+                SteadySize { cpus: Cpus::from_millis(cpus), memory: Bytes::from_mib(mib), rate: 1.0, work: None };
+            tariff.month(&size).map(|price| (price.amount, price.bound, price.offer.unwrap_or_default()))
+        };
+        // By CPU 3 and 7 of them, by memory 13 and 58.
+        assert_eq!(month(500, 256), Some((20.0 / 3.0, PriceBound::AtLeast, "3 on small".to_owned())));
+        // By memory 1 and 5.
+        assert_eq!(month(500, 3000), Some((10.0, PriceBound::AtLeast, "5 on large".to_owned())));
+        assert_eq!(month(4000, 256), None);
     }
 
     #[test]

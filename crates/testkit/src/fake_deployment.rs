@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use stampede_core::{Answer, Counters, Endpoint, Memory, PhpProbeSource, PhpReadBack};
+use stampede_core::{Answer, Counters, Endpoint, Gauge, Memory, PhpProbeSource, PhpReadBack, Series, SeriesSource};
 use stampede_seam::{Call, Moment};
 
 use crate::fake_lifetime::FakeLifetime;
@@ -53,6 +53,26 @@ impl FakeDeployment {
         }
     }
 
+    /// Its anonymous memory, in bytes.
+    fn anonymous(&self, now: Moment) -> u64 {
+        let age = now.since(self.at(Duration::ZERO));
+        let grown =
+            self.lifetime.memory_growth.map_or(0, |(each, until)| (age.min(until).as_secs_f64() * each as f64) as u64);
+        (32 << 20) + grown
+    }
+
+    /// What is sampled of its memory in a window, ten times a second.
+    pub(crate) fn sampled(&self, window: &Range<Moment>) -> Series {
+        let mut series = Series::new(SeriesSource::Group);
+        let ticks = (window.end.since(window.start).as_millis() / 100) as u32;
+        for tick in 0..=ticks {
+            let at = Duration::from_millis(100) * tick;
+            let anonymous = self.anonymous(window.start + at);
+            series.push(at, &[(Gauge::AnonymousBytes, anonymous), (Gauge::SharedBytes, 0), (Gauge::KernelBytes, 0)]);
+        }
+        series
+    }
+
     pub(crate) fn counters(&self, now: Moment) -> Counters {
         let FakeLifetime { cpus, oom_kills, major_faults, .. } = &self.lifetime;
         let until_now = |happened: &[Duration]| happened.iter().filter(|after| now >= self.at(**after)).count() as u64;
@@ -60,7 +80,7 @@ impl FakeDeployment {
         let busy: Duration = loaded.iter().map(|load| now.min(load.end).since(load.start)).sum();
         Counters {
             cpu: busy.mul_f64(*cpus),
-            memory: Memory { anonymous: 32 << 20, ..Memory::default() },
+            memory: Memory { anonymous: self.anonymous(now), ..Memory::default() },
             oom_kills: until_now(oom_kills),
             major_faults: until_now(major_faults),
             ..Counters::default()

@@ -67,6 +67,8 @@ pub struct FakeLifetime {
     pub oom_kills: Vec<Duration>,
     /// Pages that are read from a disk, and when.
     pub major_faults: Vec<Duration>,
+    /// By how many bytes a second its memory grows, and until when.
+    pub memory_growth: Option<(u64, Duration)>,
     /// Why its counters cannot be read.
     pub counters_problem: Option<String>,
     /// What is seen of its PHP's stacks in each window, where they are sampled.
@@ -116,6 +118,7 @@ impl FakeLifetime {
             cpus: 0.5,
             oom_kills: Vec::new(),
             major_faults: Vec::new(),
+            memory_growth: None,
             counters_problem: None,
             inside: None,
             enforced: None,

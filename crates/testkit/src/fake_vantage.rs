@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Answer, Endpoint, Fut, InsideRecord, MeterSource, Sampling};
+use stampede_core::{Answer, Endpoint, Fut, MeterSource, Sampling};
 use stampede_seam::{
     Call, LoadError, LoadHandle, LoadOrder, Moment, NoAnswer, Reading, SampleTargets, SamplerHandle, SamplingError,
     Vantage,
@@ -131,22 +131,26 @@ impl Vantage for FakeVantage {
         Ok(Box::new(FakeLoad::start(self.began, self.now(), order, deployment)))
     }
 
-    fn sample(&self, targets: SampleTargets, _window: Range<Moment>) -> Result<Box<dyn SamplerHandle>, SamplingError> {
-        let inside = targets.inside.and_then(|_| match targets.meters.first() {
+    fn sample(&self, targets: SampleTargets, window: Range<Moment>) -> Result<Box<dyn SamplerHandle>, SamplingError> {
+        let deployment = match targets.meters.first() {
             Some(MeterSource::CgroupV2 { dir }) => {
                 let deployments = self.deployments();
-                let found = deployments.values().find(|deployment| dir.starts_with(&deployment.group));
-                found.and_then(|deployment| deployment.lifetime.inside.clone())
+                deployments.values().find(|deployment| dir.starts_with(&deployment.group)).cloned()
             }
             _ => None,
-        });
-        Ok(Box::new(FakeSampler { inside }))
+        };
+        let deployment = deployment.as_deref();
+        let inside = targets.inside.and_then(|_| deployment?.lifetime.inside.clone());
+        // That of a lifetime without growth is the same all along, and nothing is said of it.
+        let grows = deployment.filter(|deployment| deployment.lifetime.memory_growth.is_some());
+        let series = grows.map(|deployment| deployment.sampled(&window)).into_iter().collect();
+        Ok(Box::new(FakeSampler { sampling: Sampling { series, inside: inside.map(Box::new), ..Sampling::default() } }))
     }
 }
 
-/// Samples nothing but what a lifetime says of its PHP's stacks.
+/// Samples nothing but what a lifetime says of its PHP's stacks and of memory that grows.
 struct FakeSampler {
-    inside: Option<InsideRecord>,
+    sampling: Sampling,
 }
 
 impl SamplerHandle for FakeSampler {
@@ -159,6 +163,6 @@ impl SamplerHandle for FakeSampler {
     }
 
     fn finish(self: Box<Self>) -> Fut<'static, Sampling> {
-        Box::pin(async { Sampling { inside: self.inside.map(Box::new), ..Sampling::default() } })
+        Box::pin(async { self.sampling })
     }
 }

@@ -1,17 +1,13 @@
 //! The time before a case is at rest, and what goes on changing after it.
 
-use std::time::Duration;
-
-use stampede_core::{Finding, Gauge, Load, Measurement, Pilot, Series, SeriesSource, Severity};
-use stampede_stats::{Confidence, mann_kendall, median};
+use stampede_core::{Finding, Load, Measurement, Pilot, Severity};
+use stampede_stats::{Confidence, mann_kendall, mean_interval, median};
 
 use super::{finding, percent};
+use crate::memory_growth::MemoryGrowth;
 use crate::record::Record;
 
-/// Less growth of memory within a window is not worth a word.
-const NOTABLE: f64 = 0.02;
-
-/// Growth is reported when chance would make a trend this strong in fewer windows than this.
+/// A trend is reported when chance would make one this strong in fewer windows than this.
 const CHANCE: f64 = 0.001;
 
 /// In this share of a case's windows memory must have grown.
@@ -22,12 +18,6 @@ const LENGTHENED: f64 = 0.1;
 
 /// So many seconds of a window tell whether response times grew.
 const LEAST_SECONDS: usize = 15;
-
-/// So many samples of a window tell whether it grew.
-const SAMPLES: usize = 200;
-
-/// In shorter windows a server that has just started is still taking its memory.
-const LEAST_WINDOW: Duration = Duration::from_secs(5);
 
 /// The pilot did not come to rest.
 pub(super) fn no_steady_state(record: &Record<'_>) -> Option<Finding> {
@@ -49,29 +39,49 @@ pub(super) fn no_steady_state(record: &Record<'_>) -> Option<Finding> {
 
 /// The memory that it needs grew within most windows.
 pub(super) fn memory_grows(record: &Record<'_>) -> Option<Finding> {
-    let sampled: Vec<Option<Growth>> =
-        record.measured().filter_map(|trial| growth(trial.measurement.as_ref()?)).collect();
-    let mut grown: Vec<Growth> = sampled.iter().copied().flatten().collect();
+    let sampled: Vec<MemoryGrowth> =
+        record.measured().filter_map(|trial| MemoryGrowth::of(trial.measurement.as_ref()?)).collect();
+    let mut grown: Vec<MemoryGrowth> = sampled.iter().copied().filter(|growth| growth.is_notable).collect();
     if grown.len() < 2 || (grown.len() as f64) < MOST_TRIALS * sampled.len() as f64 {
         return None;
     }
     grown.sort_by(|a, b| a.share.total_cmp(&b.share));
-    let Growth { bytes, share, window } = grown[grown.len() / 2];
-    if window < LEAST_WINDOW {
+    let middle = grown[grown.len() / 2];
+    if !middle.is_long() {
         return None;
     }
+    let each: Vec<f64> = sampled.iter().map(|growth| growth.each * 1_000.0).collect();
+    let each = mean_interval(&each, Confidence::P95).ok()?;
+    let level = grown.iter().filter(|growth| !growth.goes_on).count();
+    let what = match level {
+        0 => "it went on to their ends: a leak, or it was still warming up",
+        level if 2 * level > grown.len() => "in most of them it levelled off: it was still warming up",
+        _ => "a leak, or it was still warming up",
+    };
+    let mib = |bytes: f64| bytes / f64::from(1 << 20);
     Some(finding(
         "memory-grows",
         Severity::Info,
         format!(
-            "Its memory grew in {} of {} windows, by {:.1} MiB ({}) in {} s: a leak, or it was still warming up.",
+            "Its memory grew in {} of {} windows, by {:.1} MiB ({}) in {} s, {:.2} MiB ({:.2} to {:.2}) per 1,000 requests; {what}.",
             grown.len(),
             sampled.len(),
-            bytes / f64::from(1 << 20),
-            percent(share),
-            window.as_secs_f64()
+            mib(middle.bytes),
+            percent(middle.share),
+            middle.window.as_secs_f64(),
+            mib(each.value),
+            mib(each.low),
+            mib(each.high),
         ),
-        [("growth_bytes", bytes), ("growth_share", share), ("windows", grown.len() as f64)],
+        [
+            ("growth_bytes", middle.bytes),
+            ("growth_share", middle.share),
+            ("windows", grown.len() as f64),
+            ("levelled_off", level as f64),
+            ("growth_bytes_per_1000_requests", each.value),
+            ("growth_bytes_per_1000_requests_low", each.low),
+            ("growth_bytes_per_1000_requests_high", each.high),
+        ],
         "Measure it with a longer --duration; to limit a leak, replace workers after a number of requests.",
     ))
 }
@@ -127,42 +137,12 @@ fn lengthening(measured: &Measurement) -> Option<Option<f64>> {
     Some((trend.tau > 0.0 && trend.p_value < CHANCE && share >= LENGTHENED).then_some(share))
 }
 
-#[derive(Clone, Copy)]
-struct Growth {
-    bytes: f64,
-    /// Of the median.
-    share: f64,
-    window: Duration,
-}
-
-/// The growth of memory in a window: `None` where it was not sampled, `Some(None)` where there was none to speak of.
-fn growth(measured: &Measurement) -> Option<Option<Growth>> {
-    let sampling = measured.sampling.as_ref()?;
-    let group = sampling.series.iter().find(|series| series.source == SeriesSource::Group)?;
-    let memory = needed(group);
-    let step = memory.len().div_ceil(SAMPLES).max(1);
-    let memory: Vec<f64> = memory.into_iter().step_by(step).collect();
-    let trend = mann_kendall(&memory, Confidence::P95).ok()?;
-    let bytes = trend.slope.value * (memory.len() - 1) as f64;
-    let share = bytes / median(&memory).filter(|level| *level > 0.0)?;
-    let grew = trend.p_value < CHANCE && share >= NOTABLE;
-    Some(grew.then_some(Growth { bytes, share, window: measured.window }))
-}
-
-/// Anonymous, shared and kernel memory of each sample that tells all of them.
-fn needed(group: &Series) -> Vec<f64> {
-    let column = |gauge| group.columns.get(&gauge);
-    let kinds = [Gauge::AnonymousBytes, Gauge::SharedBytes, Gauge::KernelBytes].map(column);
-    let [Some(anonymous), Some(shared), Some(kernel)] = kinds else { return Vec::new() };
-    let sums = anonymous.iter().zip(shared).zip(kernel);
-    sums.filter_map(|((a, s), k)| Some((*a)? as f64 + (*s)? as f64 + (*k)? as f64)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::time::Duration;
 
-    use stampede_core::{LoadSecond, Sampling, WarmUp};
+    use stampede_core::{Gauge, LoadSecond, Sampling, Series, SeriesSource, WarmUp};
 
     use super::*;
     use crate::rules::tests::found;
@@ -232,5 +212,7 @@ mod tests {
         let finding = sampled(|tick| (20 << 20) + tick * 65_536).unwrap();
         assert!((finding.evidence["growth_bytes"] / (49.0 * f64::from(mib) / 16.0) - 1.0).abs() < 1e-9, "{finding:?}");
         assert!(finding.text.starts_with("Its memory grew in 3 of 3 windows, by 3.1 MiB"), "{}", finding.text);
+        // 5,000 requests in each window.
+        assert!(finding.text.contains(" 0.61 MiB (0.61 to 0.61) per 1,000 requests; it went on"), "{}", finding.text);
     }
 }

@@ -2,9 +2,10 @@
 
 use stampede_stats::{GaussianProcess, normal_above};
 
-use super::grid::{SizeCell, SizeGrid, SizeReading, SizeRole};
-use super::hopeless::{Demand, MEMORY_MARGIN};
+use super::grid::{SizeCell, SizeGrid, SizeReading};
+use super::hopeless::Demand;
 use super::question::SizeQuestion;
+use crate::worker_memory::MEMORY_MARGIN;
 
 /// Response times further from their limit than these, as logarithms of multiples of it, say no more than that.
 const LEAST: f64 = -4.0;
@@ -17,9 +18,10 @@ const OFF_HERE: f64 = 0.5;
 /// How far a trial is off by chance.
 const NOISE: f64 = 0.12;
 
-/// So much further away, in logarithms, CPU and workers tell little of each other.
+/// So much further away, in logarithms, CPU, workers and replicas tell little of each other.
 const CPU_SCALE: f64 = 0.5;
 const WORKERS_SCALE: f64 = 1.0;
+const REPLICAS_SCALE: f64 = 1.0;
 
 /// The share of a pool's memory that is there with the first worker, where one pool alone was seen; and how far off, as a standard
 /// deviation of the logarithm.
@@ -49,8 +51,8 @@ impl<'a> Belief<'a> {
     /// From all trials of a runtime.
     pub(super) fn of(runtime: usize, question: &'a SizeQuestion, grid: &'a SizeGrid, readings: &[SizeReading]) -> Self {
         let demand = Demand::of(runtime, grid, readings);
-        // Trials at the load itself tell of a lower rate, unless it is to be held alone.
-        let counts = |role| role != SizeRole::Load || question.headroom == 0.0;
+        // Trials where a size has more room tell of a lower rate.
+        let counts = |cell, role| question.is_hardest(cell, role);
         let ours = readings.iter().filter_map(|reading| Some((grid.cells().get(reading.cell)?, reading)));
         let ours: Vec<_> = ours.filter(|(cell, _)| cell.runtime == runtime).collect();
         let unknown = if ours.is_empty() { UNKNOWN } else { 0.0 };
@@ -59,7 +61,7 @@ impl<'a> Belief<'a> {
         let mut belief = Self { question, demand, tried: Vec::new(), process: None, peaks: Vec::new(), unknown };
         let mut values = Vec::new();
         for (cell, role, figures) in ours {
-            if counts(role) {
+            if counts(cell, role) {
                 belief.tried.push(cell);
                 values.push(figures.times.max(1e-6).ln().clamp(LEAST, MOST) - belief.modelled(cell));
             }
@@ -116,7 +118,7 @@ impl<'a> Belief<'a> {
         let service = work * cores.ceil().max(1.0) / cores;
         let workers = if cell.workers == 0 { MOST_AT_ONCE } else { cell.workers.min(MOST_AT_ONCE) };
         let pool = Pool { demand: work / cores, delay: self.demand.wait + service - work / cores, workers };
-        let Some(response) = pool.response_beyond(self.question.sized_rate(), self.question.beyond) else {
+        let Some(response) = pool.response_beyond(self.question.rate_of(cell), self.question.beyond) else {
             return MOST;
         };
         ((response + service) / self.question.below).ln().clamp(LEAST, MOST)
@@ -189,7 +191,9 @@ impl Pool {
 fn covariance(a: &SizeCell, b: &SizeCell) -> f64 {
     let cpus = (a.cpus.cores() / b.cpus.cores()).ln() / CPU_SCALE;
     let workers = (f64::from(a.workers.max(1)) / f64::from(b.workers.max(1))).ln() / WORKERS_SCALE;
-    OFF_EVERYWHERE.powi(2) + OFF_HERE.powi(2) * (-0.5 * (cpus * cpus + workers * workers)).exp()
+    let replicas = (f64::from(a.replicas.max(1)) / f64::from(b.replicas.max(1))).ln() / REPLICAS_SCALE;
+    let apart = cpus * cpus + workers * workers + replicas * replicas;
+    OFF_EVERYWHERE.powi(2) + OFF_HERE.powi(2) * (-0.5 * apart).exp()
 }
 
 #[cfg(test)]
@@ -198,7 +202,7 @@ mod tests {
 
     use stampede_core::{Bytes, Cpus};
 
-    use super::super::grid::{SizeFigures, SizeOutcome};
+    use super::super::grid::{SizeFigures, SizeOutcome, SizeRole};
     use super::*;
 
     #[test]
@@ -222,6 +226,8 @@ mod tests {
     fn one_trial_says_which_sizes_may_hold() {
         let cell = |cpus, mib, workers, price| SizeCell {
             runtime: 0,
+            replicas: 1,
+            spare: 0,
             cpus: Cpus::from_millis(cpus),
             memory: Bytes::from_mib(mib),
             workers,
@@ -236,8 +242,15 @@ mod tests {
             cell(1000, 64, 4, 6.0),
             cell(2000, 128, 4, 7.0),
         ]);
-        let question =
-            SizeQuestion { rate: 100.0, headroom: 0.0, beyond: 0.01, below: 0.1, errors: None, most_cells: 9 };
+        let question = SizeQuestion {
+            rate: 100.0,
+            headroom: 0.0,
+            beyond: 0.01,
+            below: 0.1,
+            errors: None,
+            most_cells: 9,
+            recycles: Vec::new(),
+        };
         let figures = SizeFigures {
             times: 0.2,
             over: 0.1,
@@ -247,6 +260,8 @@ mod tests {
             median: Duration::from_millis(9),
             memory_peak: Some(Bytes::from_mib(90)),
             throttled: 0.0,
+            growth: None,
+            workers: None,
         };
         let readings = [SizeReading { cell: 6, role: SizeRole::Search, outcome: SizeOutcome::Served(figures) }];
         let belief = Belief::of(0, &question, &grid, &readings);

@@ -35,10 +35,12 @@ pub struct Confirmation {
     pub load: Option<Interval>,
     /// The same at the load with its headroom.
     pub headroom: Option<Interval>,
+    /// The same at the load on the replicas that are left.
+    pub gone: Option<Interval>,
     /// How many times as many requests were beyond the limit as may be, the mean of the blocks of the side that is worse: percentiles of
     /// short windows are too small where requests are slow together, and their share is not.
     pub over: Option<Interval>,
-    /// Requests without a right answer, of how many, at both.
+    /// Requests without a right answer, of how many, of all sides.
     pub errors: (u64, u64),
     /// What they come to.
     pub verdict: SizeVerdict,
@@ -46,29 +48,39 @@ pub struct Confirmation {
     pub reason: Option<String>,
 }
 
+/// What a size must hold beside the load.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sides {
+    /// The load with its headroom.
+    pub(super) headroom: bool,
+    /// The load when replicas are gone.
+    pub(super) gone: bool,
+}
+
 impl Confirmation {
-    /// Of these readings of a size, of which those of a search do not count. `with_headroom`: whether it must hold beyond the load.
-    pub(super) fn of(readings: &[&SizeReading], allowed: Option<f64>, with_headroom: bool) -> Self {
+    /// Of these readings of a size, of which those of a search do not count.
+    pub(super) fn of(readings: &[&SizeReading], allowed: Option<f64>, wanted: Sides) -> Self {
         let of_role = |role: SizeRole| -> Vec<&SizeFigures> {
             let ours = readings.iter().filter(|reading| reading.role == role);
             ours.filter_map(|reading| reading.outcome.figures()).collect()
         };
-        let (load, headroom) = (of_role(SizeRole::Load), of_role(SizeRole::Headroom));
-        let blocks = if with_headroom { load.len().min(headroom.len()) } else { load.len() } as u32;
-        let both = || load.iter().chain(&headroom);
-        let errors = both().fold((0, 0), |sum, figures| (sum.0 + figures.failed, sum.1 + figures.requests));
-        let intervals = [interval(&load), interval(&headroom)];
-        let sides = if with_headroom { &intervals[..] } else { &intervals[..1] };
-        let ours = || readings.iter().filter(|reading| reading.role != SizeRole::Search);
+        let [load, headroom, gone] = [SizeRole::Load, SizeRole::Headroom, SizeRole::Gone].map(of_role);
+        let mut counted = vec![&load];
+        counted.extend(wanted.headroom.then_some(&headroom));
+        counted.extend(wanted.gone.then_some(&gone));
+        let blocks = counted.iter().map(|side| side.len()).min().unwrap_or(0) as u32;
+        let all = load.iter().chain(&headroom).chain(&gone);
+        let errors = all.fold((0, 0), |sum, figures| (sum.0 + figures.failed, sum.1 + figures.requests));
+        let sides: Vec<Option<Interval>> = counted.iter().map(|side| interval(side)).collect();
+        let ours = || readings.iter().filter(|reading| reading.role.is_block());
         let failed = ours().find_map(|reading| match &reading.outcome {
             SizeOutcome::Failed(reason) => Some(reason.clone()),
             SizeOutcome::Served(_) | SizeOutcome::Unusable(_) => None,
         });
-        let overs = [share(&load), share(&headroom)];
-        let overs = if with_headroom { &overs[..] } else { &overs[..1] };
-        let held = sides.iter().chain(overs).all(|side| side.is_some_and(|side| side.high < 1.0))
+        let overs: Vec<Option<Interval>> = counted.iter().map(|side| share(side)).collect();
+        let held = sides.iter().chain(&overs).all(|side| side.is_some_and(|side| side.high < 1.0))
             && errors_hold(errors, allowed);
-        let hopeless = sides.iter().chain(overs).flatten().any(|side| side.value >= 1.0)
+        let hopeless = sides.iter().chain(&overs).flatten().any(|side| side.value >= 1.0)
             || allowed.is_some_and(|allowed| errors.1 > 0 && errors.0 as f64 / errors.1 as f64 >= allowed);
         // Trials that say nothing are not repeated without end.
         let rounds = ours().filter(|reading| reading.role == SizeRole::Load).count() as u32;
@@ -81,8 +93,17 @@ impl Confirmation {
         };
         let over =
             overs.iter().flatten().copied().reduce(|worst, next| if next.high > worst.high { next } else { worst });
-        let [load, headroom] = intervals;
-        Self { blocks, load, headroom, over, errors, verdict, reason: failed }
+        let [load, headroom, gone] = [&load, &headroom, &gone].map(|side| interval(side));
+        Self { blocks, load, headroom, gone, over, errors, verdict, reason: failed }
+    }
+}
+
+impl Confirmation {
+    /// The side with the longest response times beside the load, or the load.
+    #[must_use]
+    pub fn worst(&self) -> Option<Interval> {
+        let beside = self.headroom.into_iter().chain(self.gone);
+        beside.reduce(|worst, next| if next.value > worst.value { next } else { worst }).or(self.load)
     }
 }
 
@@ -133,6 +154,8 @@ mod tests {
             median: Duration::from_millis(5),
             memory_peak: None,
             throttled: 0.0,
+            growth: None,
+            workers: None,
         };
         SizeReading { cell: 0, role, outcome: SizeOutcome::Served(figures) }
     }
@@ -141,7 +164,8 @@ mod tests {
         let loads = loads.iter().map(|times| reading(SizeRole::Load, *times, failed));
         let readings: Vec<_> =
             loads.chain(headrooms.iter().map(|times| reading(SizeRole::Headroom, *times, 0))).collect();
-        Confirmation::of(&readings.iter().collect::<Vec<_>>(), Some(0.001), true).verdict
+        Confirmation::of(&readings.iter().collect::<Vec<_>>(), Some(0.001), Sides { headroom: true, gone: false })
+            .verdict
     }
 
     #[test]
@@ -166,13 +190,29 @@ mod tests {
     }
 
     #[test]
+    fn replicas_that_are_left_must_hold_the_load() {
+        let verdict = |gone: &[f64]| {
+            let both = [SizeRole::Load, SizeRole::Headroom]
+                .into_iter()
+                .flat_map(|role| [0.4, 0.42, 0.41, 0.4].map(|times| (role, times)));
+            let gone = gone.iter().map(|times| (SizeRole::Gone, *times));
+            let readings: Vec<_> = both.chain(gone).map(|(role, times)| reading(role, times, 0)).collect();
+            Confirmation::of(&readings.iter().collect::<Vec<_>>(), None, Sides { headroom: true, gone: true })
+        };
+        assert_eq!(verdict(&[]).verdict, SizeVerdict::Open);
+        assert_eq!(verdict(&[0.7, 0.72, 0.7, 0.69]).verdict, SizeVerdict::Confirmed);
+        assert_eq!(verdict(&[1.7, 1.72, 1.7, 1.69]).verdict, SizeVerdict::Refuted);
+        assert!(verdict(&[0.7, 0.72, 0.7, 0.69]).gone.unwrap().high < 1.0);
+    }
+
+    #[test]
     fn one_that_does_not_live_is_refuted_at_once() {
         let failed = SizeReading {
             cell: 0,
             role: SizeRole::Load,
             outcome: SizeOutcome::Failed("killed for its memory".to_owned()),
         };
-        let confirmation = Confirmation::of(&[&failed], None, false);
+        let confirmation = Confirmation::of(&[&failed], None, Sides { headroom: false, gone: false });
         assert_eq!(confirmation.verdict, SizeVerdict::Refuted);
         assert_eq!(confirmation.reason.as_deref(), Some("killed for its memory"));
     }

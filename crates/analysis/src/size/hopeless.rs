@@ -1,12 +1,12 @@
 //! Sizes that are not tried, since the trials of others show that they cannot hold.
 
 use stampede_core::{Bytes, Cpus};
+use stampede_stats::Interval;
 
 use super::grid::{SizeCell, SizeGrid, SizeOutcome, SizeReading};
+use super::growth::SizeGrowth;
 use super::question::SizeQuestion;
-
-/// How many times the peak that was seen a limit of memory must be at least: what is left of it is for what was not seen.
-pub const MEMORY_MARGIN: f64 = 1.1;
+use crate::worker_memory::MEMORY_MARGIN;
 
 /// A size must lack more than this of what requests were seen to take to be given up without a trial: under other limits they take
 /// somewhat less or more.
@@ -23,7 +23,7 @@ pub enum Hopeless {
         /// What they needed.
         peak: Bytes,
     },
-    /// The requests take more CPU than it has.
+    /// The requests take more CPU than it has, each replica of it.
     Cpu {
         /// What they take.
         needed: Cpus,
@@ -37,6 +37,13 @@ pub enum Hopeless {
     Beaten {
         /// Which.
         by: usize,
+    },
+    /// The memory of its runtime grows without end.
+    Grows {
+        /// By how many bytes per 1,000 requests.
+        each: Interval,
+        /// What it comes to where workers are replaced before that.
+        needed: Option<Bytes>,
     },
 }
 
@@ -74,6 +81,26 @@ pub(super) fn peak_below(cell: &SizeCell, grid: &SizeGrid, readings: &[SizeReadi
     smaller.filter_map(|(_, reading)| reading.outcome.figures()?.memory_peak).max()
 }
 
+/// Why growth of memory rules a size out. Workers that are replaced give back what they have kept: then it is a matter of memory.
+pub(super) fn grows(
+    place: usize,
+    question: &SizeQuestion,
+    grid: &SizeGrid,
+    readings: &[SizeReading],
+    growth: SizeGrowth,
+) -> Option<Hopeless> {
+    let SizeGrowth::Endless { each } = growth else { return None };
+    let cell = grid.cells().get(place)?;
+    let recycle = question.recycles.get(cell.runtime).copied().unwrap_or(0);
+    if recycle == 0 || cell.workers == 0 {
+        return Some(Hopeless::Grows { each, needed: None });
+    }
+    let kept = recycle as f64 * f64::from(cell.workers) * each.high.max(0.0) / 1_000.0;
+    let needed = Bytes::new(peak_below(cell, grid, readings).map_or(0, Bytes::get) + kept as u64);
+    let is_short = (cell.memory.get() as f64) < MEMORY_MARGIN * needed.get() as f64;
+    is_short.then_some(Hopeless::Grows { each, needed: Some(needed) })
+}
+
 /// Why a size is not worth a trial, where that is known.
 pub(super) fn hopeless(
     place: usize,
@@ -81,26 +108,33 @@ pub(super) fn hopeless(
     grid: &SizeGrid,
     readings: &[SizeReading],
     demand: Demand,
+    growth: SizeGrowth,
 ) -> Option<Hopeless> {
     let cell = grid.cells().get(place)?;
+    if let Some(grows) = grows(place, question, grid, readings, growth) {
+        return Some(grows);
+    }
     if let Some(peak) = peak_below(cell, grid, readings)
         && (cell.memory.get() as f64) < MEMORY_MARGIN * peak.get() as f64
     {
         return Some(Hopeless::Memory { peak });
     }
     if let Some(work) = demand.work {
-        let needed = question.sized_rate() * work;
+        let rate = question.rate_of(cell);
+        let needed = rate * work;
         if needed > DEMAND_MARGIN * cell.cpus.cores() {
             return Some(Hopeless::Cpu { needed: Cpus::from_millis((needed * 1000.0).ceil() as u32) });
         }
-        let busy = question.sized_rate() * (work / cell.cpus.cores().min(1.0) + demand.wait);
+        let busy = rate * (work / cell.cpus.cores().min(1.0) + demand.wait);
         if cell.workers > 0 && busy > DEMAND_MARGIN * f64::from(cell.workers) {
             return Some(Hopeless::Workers { needed: busy.ceil() as u32 });
         }
     }
     let by = readings.iter().find(|reading| {
         let Some(other) = grid.cells().get(reading.cell) else { return false };
-        reading.cell != place && is_no_better(cell, other, &reading.outcome)
+        reading.cell != place
+            && is_no_better(cell, other, &reading.outcome)
+            && (question.rate_of(cell) >= question.rate_of(other) || reading.outcome.figures().is_none())
     });
     by.map(|reading| Hopeless::Beaten { by: reading.cell })
 }
@@ -127,7 +161,8 @@ mod tests {
 
     fn cell(cpus: u32, mib: u64, workers: u32) -> SizeCell {
         let (cpus, memory) = (Cpus::from_millis(cpus), Bytes::from_mib(mib));
-        SizeCell { runtime: 0, cpus, memory, workers, price: f64::from(cpus.millis()) + memory.mib() / 100.0 }
+        let price = f64::from(cpus.millis()) + memory.mib() / 100.0;
+        SizeCell { runtime: 0, replicas: 1, spare: 0, cpus, memory, workers, price }
     }
 
     #[test]
@@ -135,8 +170,15 @@ mod tests {
         let cells = [cell(250, 256, 4), cell(1000, 64, 4), cell(1000, 64, 2), cell(1000, 256, 1), cell(1000, 512, 4)];
         let grid = SizeGrid::new(cells.to_vec());
         let place = |wanted: &SizeCell| grid.cells().iter().position(|cell| cell == wanted).unwrap();
-        let question =
-            SizeQuestion { rate: 100.0, headroom: 0.0, beyond: 0.01, below: 0.2, errors: None, most_cells: 9 };
+        let question = SizeQuestion {
+            rate: 100.0,
+            headroom: 0.0,
+            beyond: 0.01,
+            below: 0.2,
+            errors: None,
+            most_cells: 9,
+            recycles: Vec::new(),
+        };
         let figures = SizeFigures {
             times: 0.5,
             over: 0.1,
@@ -146,18 +188,43 @@ mod tests {
             median: Duration::from_millis(24),
             memory_peak: Some(Bytes::from_mib(60)),
             throttled: 0.0,
+            growth: None,
+            workers: None,
         };
         let readings =
             [SizeReading { cell: place(&cells[4]), role: SizeRole::Search, outcome: SizeOutcome::Served(figures) }];
         let demand = Demand::of(0, &grid, &readings);
         assert_eq!(demand, Demand { work: Some(0.004), wait: 0.02 });
-        let told = |cell: &SizeCell| hopeless(place(cell), &question, &grid, &readings, demand);
+        let level = SizeGrowth::Level;
+        let told = |cell: &SizeCell| hopeless(place(cell), &question, &grid, &readings, demand, level);
         assert_eq!(told(&cells[0]), Some(Hopeless::Cpu { needed: Cpus::from_millis(400) }));
         assert_eq!(told(&cells[1]), Some(Hopeless::Memory { peak: Bytes::from_mib(60) }));
         // Two workers may need less memory, and they are too few.
         assert_eq!(told(&cells[2]), Some(Hopeless::Workers { needed: 3 }));
         assert_eq!(told(&cells[3]), Some(Hopeless::Workers { needed: 3 }));
         assert_eq!(told(&cells[4]), None);
+
+        // A kibibyte of each request: without end, or until each of four workers has had 1,000 requests (4 MiB), or 100,000 (400 MiB).
+        let each = Interval { value: 1_024_000.0, low: 1_000_000.0, high: 1_048_576.0 };
+        let endless = SizeGrowth::Endless { each };
+        for (recycles, expected) in [
+            (vec![], Some(Hopeless::Grows { each, needed: None })),
+            (vec![0], Some(Hopeless::Grows { each, needed: None })),
+            (vec![1_000], None),
+            (vec![100_000], Some(Hopeless::Grows { each, needed: Some(Bytes::from_mib(460)) })),
+        ] {
+            let question = SizeQuestion { recycles: recycles.clone(), ..question.clone() };
+            // Of 512 MiB a tenth more than 460 is left over: 506. Workers of a smaller one are not enough.
+            let large = hopeless(place(&cells[4]), &question, &grid, &readings, demand, endless);
+            let smaller = grows(place(&cells[0]), &question, &grid, &readings, endless);
+            match expected {
+                Some(Hopeless::Grows { needed: Some(_), .. }) => {
+                    assert_eq!((large, smaller), (None, expected), "{recycles:?}");
+                }
+                expected => assert_eq!((large, smaller), (expected, expected), "{recycles:?}"),
+            }
+        }
+        assert_eq!(grows(place(&cells[0]), &question, &grid, &readings, SizeGrowth::Suspected { each }), None);
     }
 
     #[test]
@@ -173,6 +240,8 @@ mod tests {
                 median: Duration::ZERO,
                 memory_peak: None,
                 throttled: 0.0,
+                growth: None,
+                workers: None,
             })
         };
         let failed = SizeOutcome::Failed("killed".to_owned());

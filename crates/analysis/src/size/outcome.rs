@@ -1,10 +1,12 @@
 //! What a search for a size came to.
 
 use super::confirmation::{Confirmation, SizeVerdict};
-use super::grid::{SizeGrid, SizeOutcome, SizeReading, SizeRole};
+use super::grid::{SizeCell, SizeGrid, SizeOutcome, SizeReading, SizeRole};
+use super::growth::SizeGrowth;
 use super::hopeless::Hopeless;
 use super::question::SizeQuestion;
 use super::search::Known;
+use crate::worker_memory::WorkerMemory;
 
 /// What became of a size.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +53,10 @@ pub struct SizeFound {
     pub nearest: Option<usize>,
     /// How many sizes were tried.
     pub tried: usize,
+    /// By runtime, how its memory grows.
+    pub growths: Vec<SizeGrowth>,
+    /// By runtime, what its workers have of memory, in the trial with the most of them.
+    pub workers: Vec<Option<WorkerMemory>>,
 }
 
 impl SizeFound {
@@ -58,13 +64,16 @@ impl SizeFound {
     #[must_use]
     pub fn is_smallest(&self, grid: &SizeGrid) -> bool {
         let Some(choice) = self.choice.as_ref().and_then(|choice| grid.cells().get(choice.cell)) else { return false };
-        grid.cells().iter().all(|cell| cell.cpus >= choice.cpus && cell.memory >= choice.memory)
+        let is_no_smaller = |cell: &SizeCell| {
+            cell.cpus >= choice.cpus && cell.memory >= choice.memory && cell.replicas >= choice.replicas
+        };
+        grid.cells().iter().all(is_no_smaller)
     }
 }
 
-/// The worst response time of a size as a multiple of its limit, at the load with its headroom: of its blocks, or of its trial.
+/// The worst response time of a size as a multiple of its limit, where it has least room: of its blocks, or of its trial.
 pub(super) fn times_of(confirmation: Option<&Confirmation>, readings: &[&SizeReading]) -> Option<f64> {
-    let blocks = confirmation.and_then(|confirmation| confirmation.headroom.or(confirmation.load));
+    let blocks = confirmation.and_then(Confirmation::worst);
     let trial = readings.iter().find(|reading| reading.role == SizeRole::Search);
     blocks.map(|blocks| blocks.value).or_else(|| Some(trial?.outcome.figures()?.times))
 }
@@ -84,6 +93,9 @@ pub fn size_found(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeRead
     let mut shortest = f64::INFINITY;
     let mut nearest: Option<(usize, f64)> = None;
     for place in 0..grid.cells().len() {
+        if known.grows(place).is_some() {
+            continue;
+        }
         let Some(times) = times_of(of(place), &known.of_cell(place)) else { continue };
         if times < shortest {
             shortest = times;
@@ -95,10 +107,24 @@ pub fn size_found(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeRead
     }
     let nearest = nearest.filter(|_| choice.is_none()).map(|(place, _)| place);
     let tried = known.tried();
-    SizeFound { choice, fates, confirmations, frontier, nearest, tried }
+    let growths = known.growths();
+    let workers = (0..growths.len()).map(|runtime| workers(runtime, grid, readings)).collect();
+    SizeFound { choice, fates, confirmations, frontier, nearest, tried, growths, workers }
+}
+
+/// What workers of a runtime have of memory, where most of them were seen; of as many, the larger ones.
+fn workers(runtime: usize, grid: &SizeGrid, readings: &[SizeReading]) -> Option<WorkerMemory> {
+    let is_ours = |cell: usize| grid.cells().get(cell).is_some_and(|cell| cell.runtime == runtime);
+    let ours = readings.iter().filter(|reading| is_ours(reading.cell));
+    let seen = ours.filter_map(|reading| reading.outcome.figures()?.workers);
+    seen.max_by(|a, b| a.workers.cmp(&b.workers).then(a.private_most.total_cmp(&b.private_most)))
 }
 
 fn fate(place: usize, confirmation: Option<&Confirmation>, question: &SizeQuestion, known: &Known<'_>) -> SizeFate {
+    // What it held was held for a while.
+    if let Some(grows) = known.grows(place) {
+        return SizeFate::Hopeless(grows);
+    }
     match confirmation.map(|confirmation| confirmation.verdict) {
         Some(SizeVerdict::Confirmed) => return SizeFate::Confirmed,
         Some(SizeVerdict::Refuted) => return SizeFate::Refuted,

@@ -1,6 +1,6 @@
 //! What a size must hold.
 
-use super::grid::SizeOutcome;
+use super::grid::{SizeCell, SizeOutcome, SizeRole};
 
 /// What is searched.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,12 +17,27 @@ pub struct SizeQuestion {
     pub errors: Option<f64>,
     /// Sizes that are tried at most.
     pub most_cells: usize,
+    /// By runtime, after how many requests it replaces a worker; 0, or absent, where it never does.
+    pub recycles: Vec<u64>,
 }
 
 impl SizeQuestion {
     /// Requests a second with the headroom.
     pub fn sized_rate(&self) -> f64 {
         self.rate * (1.0 + self.headroom)
+    }
+
+    /// Requests a second that a replica of a size must take: those of the side where it has least room.
+    pub(super) fn rate_of(&self, cell: &SizeCell) -> f64 {
+        match cell.hardest(self.headroom) {
+            SizeRole::Gone => self.rate / f64::from(cell.replicas.saturating_sub(cell.spare).max(1)),
+            _ => self.sized_rate() / f64::from(cell.replicas.max(1)),
+        }
+    }
+
+    /// Whether a trial of this role is one where a size has least room.
+    pub(super) fn is_hardest(&self, cell: &SizeCell, role: SizeRole) -> bool {
+        matches!(role, SizeRole::Search | SizeRole::Watch) || role == cell.hardest(self.headroom)
     }
 
     /// Whether a trial of a search held the objective.

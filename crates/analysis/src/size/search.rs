@@ -5,10 +5,13 @@
 //! one, and the first that cannot be confirmed below it ends that, but for [`MOST_REFUTED`]: so as many chances there are, and no
 //! more, that a size is chosen which misses its objective.
 
+use std::cmp::Reverse;
+
 use super::belief::Belief;
-use super::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, SizeVerdict};
-use super::grid::{SizeGrid, SizeReading, SizeRole};
-use super::hopeless::{Demand, hopeless};
+use super::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, Sides, SizeVerdict};
+use super::grid::{SizeGrid, SizeReading};
+use super::growth::{SizeGrowth, watched};
+use super::hopeless::{Demand, Hopeless, grows, hopeless};
 use super::question::SizeQuestion;
 
 /// A size that is expected to save less than this share of what the cheapest costs that seems to hold is not tried.
@@ -48,12 +51,18 @@ pub enum SizeStage {
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeStep {
-    /// A trial of a size, at the load with its headroom.
+    /// A trial of a size, where it has least room.
     Try {
         /// Which.
         cell: usize,
     },
-    /// Blocks of a size, each at the load and at the load with its headroom.
+    /// A longer trial of a size, where it has least room: memory grew in trials of its runtime, and this shows whether it levels
+    /// off.
+    Watch {
+        /// Which.
+        cell: usize,
+    },
+    /// Blocks of a size, each at the load, at the load with its headroom, and with replicas gone where some may be.
     Confirm {
         /// Which.
         cell: usize,
@@ -70,6 +79,10 @@ pub fn size_step(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeReadi
     let known = Known::of(question, grid, readings);
     if stage == SizeStage::Over {
         return SizeStep::Done;
+    }
+    // Whatever else is found of it may be worth nothing.
+    if let Some(cell) = known.next_watch() {
+        return SizeStep::Watch { cell };
     }
     let confirmed = known.confirmations();
     if stage == SizeStage::Search
@@ -90,13 +103,24 @@ pub(super) struct Known<'a> {
     grid: &'a SizeGrid,
     readings: &'a [SizeReading],
     /// By runtime.
-    beliefs: Vec<(Belief<'a>, Demand)>,
+    beliefs: Vec<KnownRuntime<'a>>,
+}
+
+/// What is known of a runtime.
+struct KnownRuntime<'a> {
+    belief: Belief<'a>,
+    demand: Demand,
+    growth: SizeGrowth,
 }
 
 impl<'a> Known<'a> {
     pub(super) fn of(question: &'a SizeQuestion, grid: &'a SizeGrid, readings: &'a [SizeReading]) -> Self {
         let runtimes = grid.cells().iter().map(|cell| cell.runtime + 1).max().unwrap_or(0);
-        let of_runtime = |runtime| (Belief::of(runtime, question, grid, readings), Demand::of(runtime, grid, readings));
+        let of_runtime = |runtime| KnownRuntime {
+            belief: Belief::of(runtime, question, grid, readings),
+            demand: Demand::of(runtime, grid, readings),
+            growth: SizeGrowth::of(runtime, grid, readings),
+        };
         Self { question, grid, readings, beliefs: (0..runtimes).map(of_runtime).collect() }
     }
 
@@ -106,15 +130,33 @@ impl<'a> Known<'a> {
     }
 
     /// Why a size is not worth a trial.
-    pub(super) fn hopeless(&self, place: usize) -> Option<super::Hopeless> {
-        let (_, demand) = self.beliefs.get(self.grid.cells().get(place)?.runtime)?;
-        hopeless(place, self.question, self.grid, self.readings, *demand)
+    pub(super) fn hopeless(&self, place: usize) -> Option<Hopeless> {
+        let KnownRuntime { demand, growth, .. } = self.beliefs.get(self.grid.cells().get(place)?.runtime)?;
+        hopeless(place, self.question, self.grid, self.readings, *demand, *growth)
+    }
+
+    /// Whether growth of memory rules a size out, whatever its trials showed.
+    pub(super) fn grows(&self, place: usize) -> Option<Hopeless> {
+        let runtime = self.beliefs.get(self.grid.cells().get(place)?.runtime)?;
+        grows(place, self.question, self.grid, self.readings, runtime.growth)
+    }
+
+    /// How the memory of each runtime grows.
+    pub(super) fn growths(&self) -> Vec<SizeGrowth> {
+        self.beliefs.iter().map(|runtime| runtime.growth).collect()
+    }
+
+    /// The size that is watched, where memory is suspected to grow without end.
+    fn next_watch(&self) -> Option<usize> {
+        let suspected = |runtime: &KnownRuntime<'_>| matches!(runtime.growth, SizeGrowth::Suspected { .. });
+        let runtime = self.beliefs.iter().position(suspected)?;
+        watched(runtime, self.grid, self.readings)
     }
 
     /// How probable it is that a size holds.
     pub(super) fn holds(&self, place: usize) -> f64 {
         let cell = self.grid.cells().get(place);
-        cell.and_then(|cell| Some(self.beliefs.get(cell.runtime)?.0.holds(cell))).unwrap_or(0.0)
+        cell.and_then(|cell| Some(self.beliefs.get(cell.runtime)?.belief.holds(cell))).unwrap_or(0.0)
     }
 
     fn is_tried(&self, place: usize) -> bool {
@@ -129,12 +171,16 @@ impl<'a> Known<'a> {
     /// What each size came to that was confirmed or refuted in blocks, or is being so.
     pub(super) fn confirmations(&self) -> Vec<(usize, Confirmation)> {
         let mut places: Vec<usize> = Vec::new();
-        for reading in self.readings.iter().filter(|reading| reading.role != SizeRole::Search) {
-            if !places.contains(&reading.cell) {
+        for reading in self.readings.iter().filter(|reading| reading.role.is_block()) {
+            if !places.contains(&reading.cell) && self.grows(reading.cell).is_none() {
                 places.push(reading.cell);
             }
         }
-        let of = |place| Confirmation::of(&self.of_cell(place), self.question.errors, self.question.headroom > 0.0);
+        let of = |place: usize| {
+            let spare = self.grid.cells().get(place).map_or(0, |cell| cell.spare);
+            let sides = Sides { headroom: self.question.headroom > 0.0, gone: spare > 0 };
+            Confirmation::of(&self.of_cell(place), self.question.errors, sides)
+        };
         places.into_iter().map(|place| (place, of(place))).collect()
     }
 
@@ -146,7 +192,10 @@ impl<'a> Known<'a> {
         if let Some(first) = (0..self.beliefs.len()).find_map(|runtime| self.first_of(runtime)) {
             return Some(first);
         }
-        let held = self.readings.iter().filter(|reading| self.question.is_held(&reading.outcome));
+        let held = self
+            .readings
+            .iter()
+            .filter(|reading| self.question.is_held(&reading.outcome) && self.grows(reading.cell).is_none());
         let cheapest = held.filter_map(|reading| self.grid.cells().get(reading.cell)).map(|cell| cell.price);
         let cheapest = cheapest.reduce(f64::min);
         let dearest = self.grid.cells().last().map_or(0.0, |cell| cell.price);
@@ -173,7 +222,9 @@ impl<'a> Known<'a> {
         }
         let ours = self.grid.cells().iter().enumerate().filter(|(place, _)| is_ours(*place) && !self.is_tried(*place));
         let open = ours.filter(|(place, _)| self.hopeless(*place).is_none());
-        open.max_by_key(|(_, cell)| (cell.cpus, cell.memory, cell.workers)).map(|(place, _)| place)
+        // A single one where there is one: no balancer is in its figures.
+        let largest = open.max_by_key(|(_, cell)| (cell.cpus, cell.memory, cell.workers, Reverse(cell.replicas)));
+        largest.map(|(place, _)| place)
     }
 
     /// The size whose blocks are measured next, and how many of them.
@@ -220,12 +271,20 @@ mod tests {
 
     use stampede_core::{Bytes, Cpus};
 
-    use super::super::grid::{SizeCell, SizeFigures, SizeOutcome};
-    use super::super::outcome::{SizeFate, size_found};
+    use super::super::grid::{SizeCell, SizeFigures, SizeOutcome, SizeRole};
+    use super::super::outcome::{SizeFate, SizeFound, size_found};
     use super::*;
+    use crate::memory_growth::MemoryGrowth;
 
-    const QUESTION: SizeQuestion =
-        SizeQuestion { rate: 100.0, headroom: 0.2, beyond: 0.01, below: 0.2, errors: Some(0.01), most_cells: 14 };
+    const QUESTION: SizeQuestion = SizeQuestion {
+        rate: 100.0,
+        headroom: 0.2,
+        beyond: 0.01,
+        below: 0.2,
+        errors: Some(0.01),
+        most_cells: 14,
+        recycles: Vec::new(),
+    };
 
     fn grid() -> SizeGrid {
         let mut cells = Vec::new();
@@ -236,7 +295,7 @@ mod tests {
         {
             let (cpus, memory) = (Cpus::from_millis(cpus), Bytes::from_mib(mib));
             let price = 30.0 * cpus.cores() + memory.mib() / 256.0;
-            cells.push(SizeCell { runtime: 0, cpus, memory, workers, price });
+            cells.push(SizeCell { runtime: 0, replicas: 1, spare: 0, cpus, memory, workers, price });
         }
         SizeGrid::new(cells)
     }
@@ -257,6 +316,8 @@ mod tests {
             median: Duration::from_millis(5),
             memory_peak: Some(Bytes::from_mib(peak)),
             throttled: 0.0,
+            growth: None,
+            workers: None,
         })
     }
 
@@ -271,6 +332,7 @@ mod tests {
                     (cell, (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]).collect())
                 }
                 SizeStep::Done => return readings,
+                SizeStep::Watch { .. } => panic!("memory does not grow"),
             };
             let of = |role| SizeReading { cell, role, outcome: outcome(&grid.cells()[cell], limit) };
             readings.extend(roles.into_iter().map(of));
@@ -289,6 +351,73 @@ mod tests {
         assert!(!found.is_smallest(&grid));
         let is_hopeless = |fate: &SizeFate| matches!(fate, SizeFate::Hopeless(_));
         assert!(found.fates.iter().any(is_hopeless), "{:?}", found.fates);
+    }
+
+    /// Two runtimes, of which the cheaper one takes memory with each request, and when it is watched.
+    fn with_a_leak(window_of_watch: bool, recycles: &[u64]) -> (SizeGrid, SizeFound, usize) {
+        let mut cells = grid().cells().to_vec();
+        cells.extend(grid().cells().iter().map(|cell| SizeCell {
+            runtime: 1,
+            price: cell.price + 1.0,
+            ..cell.clone()
+        }));
+        let grid = SizeGrid::new(cells);
+        let question = SizeQuestion { most_cells: 24, recycles: recycles.to_vec(), ..QUESTION };
+        let (mut readings, mut watches) = (Vec::new(), 0);
+        loop {
+            let (cell, roles): (usize, Vec<SizeRole>) = match size_step(&question, &grid, &readings, SizeStage::Search)
+            {
+                SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
+                SizeStep::Watch { cell } => {
+                    watches += 1;
+                    (cell, vec![SizeRole::Watch])
+                }
+                SizeStep::Confirm { cell, blocks } => {
+                    (cell, (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]).collect())
+                }
+                SizeStep::Done => break,
+            };
+            for role in roles {
+                let mut outcome = outcome(&grid.cells()[cell], 1.5);
+                if let SizeOutcome::Served(figures) = &mut outcome
+                    && grid.cells()[cell].runtime == 0
+                {
+                    let goes_on = role != SizeRole::Watch || window_of_watch;
+                    let window = Duration::from_secs(10);
+                    figures.growth = Some(MemoryGrowth {
+                        bytes: 2e6,
+                        share: 0.05,
+                        each: 1_000.0,
+                        is_notable: true,
+                        goes_on,
+                        window,
+                    });
+                }
+                readings.push(SizeReading { cell, role, outcome });
+            }
+            assert!(readings.len() < 500);
+        }
+        let found = size_found(&question, &grid, &readings);
+        (grid, found, watches)
+    }
+
+    #[test]
+    fn a_runtime_whose_memory_grows_without_end_has_no_size() {
+        let runtime = |(grid, found, _): &(SizeGrid, SizeFound, usize)| {
+            found.choice.as_ref().map(|choice| grid.cells()[choice.cell].runtime)
+        };
+        let leaks = with_a_leak(true, &[]);
+        assert_eq!((runtime(&leaks), leaks.2), (Some(1), 1));
+        assert!(matches!(leaks.1.growths[..], [SizeGrowth::Endless { .. }, SizeGrowth::Level]), "{:?}", leaks.1);
+        let is_ruled_out = |(cell, fate): (&SizeCell, &SizeFate)| {
+            cell.runtime == 1 || matches!(fate, SizeFate::Hopeless(Hopeless::Grows { .. }))
+        };
+        assert!(leaks.0.cells().iter().zip(&leaks.1.fates).all(is_ruled_out), "{:?}", leaks.1.fates);
+        // It fills up, or is given back in time.
+        let fills = with_a_leak(false, &[]);
+        assert_eq!((runtime(&fills), fills.2, fills.1.growths[0]), (Some(0), 1, SizeGrowth::Level));
+        let replaced = with_a_leak(true, &[1_000]);
+        assert_eq!((runtime(&replaced), replaced.2), (Some(0), 1));
     }
 
     #[test]

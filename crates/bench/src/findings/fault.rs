@@ -128,7 +128,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
     Fault {
         name: "memory",
         what: "a memory limit of 128, 112 and 96 MiB for 12 workers that need 12 MiB each",
-        right: &["oom-kills", "memory-near-limit"],
+        right: &["oom-kills", "memory-pressure", "memory-near-limit"],
         runtimes: ["nginx-fpm", "apache-fpm", "uwsgi-php"],
         setup: |runtime, severity| {
             let memory = ["512Mi", "128Mi", "112Mi", "96Mi"][severity];
@@ -138,7 +138,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
     Fault {
         name: "workers-beyond-memory",
         what: "16, 24 and 32 workers of 12 MiB under 128 MiB",
-        right: &["oom-kills", "memory-near-limit"],
+        right: &["oom-kills", "memory-pressure", "memory-near-limit"],
         runtimes: ["nginx-fpm", "caddy-fpm", "apache-fpm"],
         setup: |runtime, severity| {
             let workers = [4, 16, 24, 32][severity];

@@ -78,7 +78,7 @@ impl Meters {
         let mut readings = self.readings();
         if let Some((sources, last)) = readings.live.remove(&instance) {
             for last in self.latest(&[(&sources, last)]) {
-                readings.gone = sum(readings.gone, Counters { memory: Memory::default(), ..last });
+                readings.gone = sum(readings.gone, Counters { memory: Memory::default(), swap: None, ..last });
             }
         }
     }
@@ -109,7 +109,15 @@ fn sum(a: Counters, b: Counters) -> Counters {
         memory,
         oom_kills: a.oom_kills + b.oom_kills,
         major_faults: a.major_faults + b.major_faults,
+        file_refaults: both(a.file_refaults, b.file_refaults),
+        limit_hits: both(a.limit_hits, b.limit_hits),
+        swap: both(a.swap, b.swap),
     }
+}
+
+/// The sum of what is known.
+fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.into_iter().chain(b).reduce(|a, b| a + b)
 }
 
 /// Tells a service whose instances never come up, or end again and again, from one that loses some.

@@ -141,7 +141,7 @@ fn limits_read_back() {
         let first = counters(&*running);
         let last = wait_until("no ten periods", || {
             let now = counters(&*running);
-            if now.periods >= first.periods + 10 { Ok(now) } else { Err(now) }
+            if now.periods >= first.periods + 10 { Ok(now) } else { Err(now.periods) }
         });
         let granted = (last.periods - first.periods) as f64 * 0.05;
         let used = (last.cpu - first.cpu).as_secs_f64();

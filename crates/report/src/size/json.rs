@@ -5,6 +5,7 @@ use serde::Serialize;
 use stampede_analysis::{Hopeless, Interval, SizeCell, SizeFate, SizeRole};
 use stampede_scale::{PriceBound, Tariff};
 
+use super::memory::WireMemory;
 use super::{SizeView, conclusion, month, outcome, times};
 use crate::json::rendered;
 
@@ -35,6 +36,8 @@ pub(crate) struct WireSizing<'a> {
     /// How many sizes there are in all, and how many were given up without a trial.
     sizes: usize,
     given_up: WireGivenUp,
+    /// What is known of each runtime's memory.
+    memory: Vec<WireMemory<'a>>,
     trials: usize,
     /// Whether its time was over first.
     out_of_time: bool,
@@ -61,12 +64,18 @@ struct WireGivenUp {
     workers: usize,
     /// A larger size missed by far.
     smaller: usize,
+    /// Memory grows without end.
+    grows: usize,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "SizeOf")]
 struct WireCell<'a> {
     runtime: &'a str,
+    replicas: u32,
+    /// How many of them may be gone.
+    spare: u32,
+    /// Of each replica, as what follows.
     cpus: f64,
     memory_bytes: u64,
     /// Absent of a runtime without a pool.
@@ -86,6 +95,8 @@ struct WireChoice<'a> {
     /// Response times as multiples of their limit.
     at_load: Option<WireTimes>,
     at_headroom: Option<WireTimes>,
+    /// At the load with replicas gone.
+    with_replicas_gone: Option<WireTimes>,
     failed: u64,
     requests: u64,
 }
@@ -103,7 +114,7 @@ struct WireTimes {
 struct WireTriedSize<'a> {
     size: WireCell<'a>,
     month: f64,
-    /// The worst response time at the load with its headroom, as a multiple of its limit.
+    /// The worst response time where it has least room, as a multiple of its limit.
     of_limit: Option<f64>,
     blocks: u32,
     outcome: String,
@@ -142,6 +153,7 @@ impl<'a> WireSizing<'a> {
             tried: tried.collect(),
             sizes: grid.cells().len(),
             given_up: WireGivenUp::of(&found.fates),
+            memory: WireMemory::all(view),
             trials: readings.len(),
             out_of_time: is_out_of_time,
             conclusion: conclusion(view).join(" "),
@@ -159,6 +171,7 @@ impl WireGivenUp {
                 Hopeless::Cpu { .. } => &mut given_up.cpu,
                 Hopeless::Workers { .. } => &mut given_up.workers,
                 Hopeless::Beaten { .. } => &mut given_up.smaller,
+                Hopeless::Grows { .. } => &mut given_up.grows,
             } += 1;
         }
         given_up
@@ -169,6 +182,8 @@ impl<'a> WireCell<'a> {
     fn of(view: &'a SizeView<'a>, cell: &SizeCell) -> Self {
         Self {
             runtime: view.runtimes.get(cell.runtime).map_or("", String::as_str),
+            replicas: cell.replicas,
+            spare: cell.spare,
             cpus: cell.cpus.cores(),
             memory_bytes: cell.memory.get(),
             workers: (cell.workers > 0).then_some(cell.workers),
@@ -195,6 +210,7 @@ impl<'a> WireChoice<'a> {
             blocks: confirmation.blocks,
             at_load: confirmation.load.map(WireTimes::of),
             at_headroom: confirmation.headroom.map(WireTimes::of),
+            with_replicas_gone: confirmation.gone.map(WireTimes::of),
             failed,
             requests,
         })

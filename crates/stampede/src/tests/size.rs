@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use stampede_core::{Topology, UnitExit, UnitId};
 use stampede_seam::Saturation;
 use stampede_testkit::{FakeLaunch, FakeLifetime};
 
@@ -109,6 +110,107 @@ fn less_memory_than_it_starts_with_is_no_size() {
 }
 
 #[test]
+fn a_failure_for_memory_is_told_as_one() {
+    let ended = UnitExit { unit: UnitId::new("php"), how: "signal 9 (SIGKILL)".to_owned() };
+    let machine = MadeUp::new(move |launch| FakeLifetime {
+        oom_kills: vec![Duration::from_millis(50)],
+        exit: Some((Duration::from_millis(150), ended.clone())),
+        ..by_cpus(launch)
+    });
+    let app = workload("fatal");
+    let said = machine.run(&size(&app, "open:50", &["--slo", SLO]));
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(
+        said.report()
+            .contains("could serve: the kernel killed 1 process because the control group reached its memory limit"),
+        "{}",
+        said.stdout
+    );
+}
+
+#[test]
+fn a_size_for_memory_that_grows_without_end_would_be_a_lie() {
+    let forever = Some((512 << 10, Duration::MAX));
+    let machine = MadeUp::new(move |launch| FakeLifetime { memory_growth: forever, ..by_cpus(launch) });
+    let app = workload("fatal");
+    let said = machine.run(&size(&app, "open:50", &["--slo", SLO, "--json", "-"]));
+    assert_eq!(said.code, 1, "{said:?}");
+    let found = said.json();
+    assert!(found["choice"].is_null(), "{found}");
+    // Half a MiB a second at 60 requests a second: 8.3 MiB per 1,000 requests.
+    let memory = &found["memory"][0];
+    let each = &memory["growth_bytes_per_1000_requests"];
+    assert_eq!(memory["growth"], "endless", "{found}");
+    let [low, high] = ["low", "high"].map(|end| each[end].as_f64().unwrap() / f64::from(1 << 20));
+    assert!(8.2 < low && high < 8.5, "{each}");
+    let conclusion = found["conclusion"].as_str().unwrap();
+    assert!(
+        conclusion.contains(" per 1,000 requests and did not level off: at 50 requests a second 256Mi"),
+        "{conclusion}"
+    );
+    assert_eq!(said.stderr.matches("this shows whether that goes on").count(), 1, "{}", said.stderr);
+}
+
+#[test]
+fn memory_that_fills_up_is_watched_and_no_reason_against_a_size() {
+    // For longer than trials of 12 s, and for a third of the longer one.
+    let for_a_while = Some((512 << 10, Duration::from_secs(18)));
+    let machine = MadeUp::new(move |launch| FakeLifetime { memory_growth: for_a_while, ..by_cpus(launch) });
+    let app = workload("fatal");
+    let said = machine.run(&size(&app, "open:120", &["--slo", SLO, "--json", "-"]));
+    assert_eq!(said.code, 0, "{said:?}");
+    let found = said.json();
+    assert_eq!((&found["choice"]["size"]["cpus"], &found["memory"][0]["growth"]), (&0.5.into(), &"level".into()));
+    assert_eq!(said.stderr.matches("this shows whether that goes on").count(), 1, "{}", said.stderr);
+}
+
+/// Each replica answers in proportion to its own CPU.
+fn by_replicas(launch: &FakeLaunch<'_>) -> FakeLifetime {
+    let shares =
+        launch.terms.parts.iter().filter(|part| Topology::is_replica(&part.name)).filter_map(|part| part.share);
+    let cores: f64 = shares.map(|share| share.cpus.cores()).sum();
+    let cores = if cores > 0.0 { cores } else { launch.terms.total.cpus.cores() };
+    let parts = launch.terms.parts.iter().filter_map(|part| Some((part.name.clone(), part.share?))).collect();
+    FakeLifetime { cpus: 0.2, parts, ..FakeLifetime::serving(BODY, 400.0 * cores) }
+}
+
+#[test]
+fn replicas_hold_the_load_when_one_is_gone() {
+    let app = workload("fatal");
+    let replicas = |spare: &[&str]| {
+        let machine = MadeUp::new(by_replicas);
+        let flags = ["--slo", SLO, "--replicas", "2,3", "--json", "-"];
+        let said = machine.run(&size(&app, "open:90", &[&flags[..], spare].concat()));
+        assert_eq!(said.code, 0, "{said:?}");
+        said.json()
+    };
+    // 90 a second are less than a quarter of a CPU answers (100), and with a fifth more they are more: one that is left holds the load.
+    let found = replicas(&[]);
+    let of = |found: &serde_json::Value| {
+        let size = &found["choice"]["size"];
+        (size["replicas"].clone(), size["spare"].clone(), size["cpus"].clone())
+    };
+    assert_eq!(of(&found), (2.into(), 1.into(), 0.25.into()), "{found}");
+    assert!(found["choice"]["with_replicas_gone"]["high"].as_f64().unwrap() < 1.0, "{found}");
+    let conclusion = found["conclusion"].as_str().unwrap();
+    assert!(conclusion.contains("php-cli-server, 2 replicas of 0.25 CPU, 128Mi"), "{conclusion}");
+    assert!(conclusion.contains("at open:90 with replicas gone"), "{conclusion}");
+    // Of three, two may be gone.
+    assert_eq!(of(&replicas(&["--spare", "2"])), (3.into(), 2.into(), 0.25.into()));
+    assert!(replicas(&["--spare", "0"])["choice"]["with_replicas_gone"].is_null());
+}
+
+#[test]
+fn one_large_is_cheaper_than_two_of_which_one_may_be_gone() {
+    let machine = MadeUp::new(by_replicas);
+    let app = workload("fatal");
+    let said = machine.run(&size(&app, "open:120", &["--slo", SLO, "--replicas", "1,2", "--json", "-"]));
+    assert_eq!(said.code, 0, "{said:?}");
+    let size = &said.json()["choice"]["size"];
+    assert_eq!((&size["replicas"], &size["cpus"]), (&1.into(), &0.5.into()), "{size}");
+}
+
+#[test]
 fn a_load_beyond_the_generator_says_nothing_of_a_size() {
     let [lateness, response] = [20, 10].map(Duration::from_millis);
     let saturation = Some(Saturation::Late { percentile: 99, lateness, response });
@@ -145,6 +247,18 @@ fn all_mistakes_of_a_command_line_are_told_at_once() {
             "no size between --cpus and --memory is sold",
         ),
         ("too little time", "open:100", &["--slo", SLO, "--budget", "30s"], "has no room for a trial of each runtime"),
+        (
+            "replicas that are no number",
+            "open:100",
+            &["--slo", SLO, "--replicas", "1,0"],
+            "--replicas 0 is not a number of replicas from 1 to 64",
+        ),
+        (
+            "none left",
+            "open:100",
+            &["--slo", SLO, "--replicas", "1,2", "--spare", "2"],
+            "--spare 2 leaves no replica to hold the load; add --replicas 3 or more",
+        ),
         ("few requests", "open:2", &["--slo", SLO], "of which too few are beyond the percentile"),
     ] {
         let said = machine.run(&size(&app, load, more));

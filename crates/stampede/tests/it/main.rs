@@ -25,6 +25,7 @@ mod kubernetes;
 mod load;
 mod load_order;
 mod makers;
+mod memory;
 mod mimic;
 mod plan;
 mod recorder;
