@@ -77,7 +77,7 @@ fn what_is_no_side_is_told_before_anything_is_measured() {
             path,
             vec!["one", "one", "--metric", "throttled_share"],
             2,
-            vec!["--metric throttled_share", "cpu_us"],
+            vec!["--metric throttled_share", "--metric help lists all"],
         ),
         ("threshold", path, vec!["one", "one", "--threshold", "0"], 2, vec!["--threshold 0", "lets no change pass"]),
         (
