@@ -2,7 +2,7 @@
 //!
 //! Pieces are commands of Stampede on its own workloads, in turn. One that runs to its end is watched for memory and descriptors; one that
 //! is killed (SIGKILL, at an instant drawn from its length) is followed by a look at what is left and at what its store has kept. A
-//! line is kept of each, and the document is written anew after each, so that ten hours can be made of pieces.
+//! line is kept of each, and the document is written again after each, so that ten hours can be made of pieces.
 
 mod command;
 mod place;
@@ -85,7 +85,7 @@ struct Piece {
     under: Circumstances,
 }
 
-/// Runs what is asked for.
+/// Runs so many commands.
 pub(crate) fn run(soak: &Soak) -> Result<(), Failure> {
     let Soak { whole, kills, seed, engine, data, output, under: UnderTest { stampede, remark } } = soak;
     let interruption = Interruption::watch().map_err(Failure::Prepare)?;

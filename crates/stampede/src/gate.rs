@@ -23,25 +23,10 @@ use crate::{Outcome, doctor, screen, show};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
-    let GateArgs {
-        base,
-        head,
-        threshold,
-        metric,
-        strict,
-        junit,
-        markdown,
-        html,
-        csv,
-        github,
-        measuring,
-        resume,
-        store,
-        bench,
-    } = args;
-    let output = Output::new([junit, markdown, html, csv], github)?;
-    let threshold = read_threshold(threshold.as_deref()).map_err(Failure::usage);
-    let (threshold, metric) = Failure::both(threshold, read_metric(metric.metric))?;
+    let output = Output::new([args.junit, args.markdown, args.html, args.csv], args.github)?;
+    let GateArgs { base, head, strict, measuring, resume, store, bench, .. } = args;
+    let threshold = read_threshold(args.threshold.as_deref()).map_err(Failure::usage);
+    let (threshold, metric) = Failure::both(threshold, read_metric(args.metric.metric))?;
     let judged = match (TypedSide::read(&base), TypedSide::read(&head)) {
         (TypedSide::Study(before), TypedSide::Study(after)) => {
             stored([&before, &after], metric.as_deref(), threshold, (&measuring, &resume, bench), &store)?
@@ -105,9 +90,7 @@ fn measured(
     let (before, after) = Failure::both(read(&base), read(&head))?;
     match gate(bench, &path, [before, after], metric, threshold, resume.resume)? {
         Gated::Interrupted(kept) => {
-            screen::warning(&format!(
-                "interrupted; {kept} finished trials are kept, and the same command with --resume continues"
-            ));
+            screen::warning(&format!("interrupted; {kept} trials are kept: the same command with --resume continues"));
             Ok(Judged::Interrupted)
         }
         Gated::Done(done) => {

@@ -37,7 +37,7 @@ pub(super) fn document(pieces: &[Piece]) -> String {
     text.push_str(&format!("## Killed\n\n{}\n", document::words(&killed_rows(pieces))));
     text.push_str(
         "`told` are trials whose line was printed before the kill, `stored` those that the store had afterwards.\n\
-        `resumed` are commands that `--resume` took up and brought to their end; one that was killed before its first trial begins anew.\n",
+        `resumed` are commands that `--resume` took up and brought to their end; one that was killed before its first trial begins again.\n",
     );
     text
 }

@@ -79,9 +79,7 @@ fn in_gate(arg: Arg) -> Arg {
             .help("Rounds, in each of which both sides are measured once: auto, or a number [default: auto]")
             .help_heading(MEASURING),
         "seed" => arg.help("Seed of the order in which the sides are measured").help_heading(MEASURING),
-        "resume" => {
-            arg.help("Resume an interrupted gate; repeat the same command line [default: the newest]").help_heading(MEASURING)
-        }
+        "resume" => arg.help("Resume an interrupted gate: repeat its command line").help_heading(MEASURING),
         "index" | "set" | "load" | "duration" | "order" | "max_time" | "no_wait" | "platform" | "base_image" | "generators" => {
             arg.help_heading(MEASURING)
         },
