@@ -62,6 +62,8 @@ struct Piece {
     command: String,
     /// When it was killed, in seconds from its start; nothing of one that ran to its end.
     killed_s: Option<f64>,
+    /// Whether it was to be killed and had ended before.
+    is_late: bool,
     seconds: f64,
     code: Option<i32>,
     /// Resident memory of the process in KiB at points of time in seconds, in the order of time.
@@ -99,7 +101,8 @@ pub(crate) fn run(soak: &Soak) -> Result<(), Failure> {
     for (count, is_killed) in [(*whole, false), (*kills, true)] {
         for _ in 0..count {
             // Each command in turn, also where they are made in several pieces.
-            let before = pieces.iter().filter(|piece| piece.killed_s.is_some() == is_killed).count();
+            let was_to_be = |piece: &&Piece| piece.killed_s.is_some() || piece.is_late;
+            let before = pieces.iter().filter(|piece| was_to_be(piece) == is_killed).count();
             let command = commands[before % commands.len()];
             let kill = is_killed.then(|| instant(&pieces, command, *seed, before as u64));
             let piece = Piece { under: under.clone(), ..piece(&place, command, kill, &interruption)? };
@@ -138,6 +141,9 @@ fn piece(
     let (gone_s, left) = place.wait_until_gone(&runs, Instant::now());
     let stored = place.trials()?;
     let was_killed = kill.is_some() && watched.code.is_none();
+    if watched.code == Some(2) {
+        return Err(Failure::Unusable(format!("stampede {} is no command that it takes", command.line.join(" "))));
+    }
     let resumed = match (was_killed && command.can_resume && stored > 0, command.line) {
         (true, line) => {
             let again = place.run(&[line, &["--resume"]].concat(), None, interruption)?;
@@ -153,6 +159,7 @@ fn piece(
     Ok(Piece {
         command: command.name.to_owned(),
         killed_s: kill.filter(|_| was_killed).map(|kill| kill.as_secs_f64()),
+        is_late: kill.is_some() && !was_killed,
         seconds: watched.seconds,
         code: watched.code,
         memory: watched.memory,

@@ -60,6 +60,8 @@ pub(super) const COMMANDS: &[SoakCommand] = &[
             "nginx-fpm",
             "--replicas",
             "2",
+            "--balancer",
+            "nginx",
             "--rounds",
             "2",
             "--duration",
