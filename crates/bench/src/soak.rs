@@ -142,15 +142,14 @@ fn piece(
     let stored = place.trials()?;
     let was_killed = kill.is_some() && watched.code.is_none();
     if watched.code == Some(2) {
-        return Err(Failure::Unusable(format!("stampede {} is no command that it takes", command.line.join(" "))));
+        return Err(Failure::Unusable(format!("stampede {} is no command that it takes", command.line)));
     }
-    let resumed = match (was_killed && command.can_resume && stored > 0, command.line) {
-        (true, line) => {
-            let again = place.run(&[line, &["--resume"]].concat(), None, interruption)?;
-            runs.push(again.pid);
-            Some(again.code.is_some_and(|code| code != 2))
-        }
-        _ => None,
+    let resumed = if was_killed && stored > 0 {
+        let again = place.run(&format!("{} --resume", command.line), None, interruption)?;
+        runs.push(again.pid);
+        Some(again.code.is_some_and(|code| code != 2))
+    } else {
+        None
     };
     let (gone_later, left_later) = place.wait_until_gone(&runs, Instant::now());
     if interruption.asked() {

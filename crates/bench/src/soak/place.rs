@@ -79,14 +79,14 @@ impl Place {
     /// Runs a command to its end, or kills it at this time.
     pub(super) fn run(
         &self,
-        line: &[&str],
+        line: &str,
         kill: Option<Duration>,
         interruption: &Interruption,
     ) -> Result<Watched, Failure> {
         let told = self.home.path().join("told");
         let mut command = Command::new(&self.program);
         command
-            .args(line)
+            .args(line.split_whitespace())
             .env("STAMPEDE_STORE", self.store())
             .env("STAMPEDE_STATE", self.state.path())
             .envs(self.engine.iter().map(|engine| ("DOCKER_HOST", engine)))
@@ -132,14 +132,14 @@ impl Place {
         let mut command = Command::new(&self.program);
         command.args(["show", "latest", "--json", "-", "--store"]).arg(self.store());
         let output = command.output().map_err(Failure::Prepare)?;
-        let told = String::from_utf8_lossy(&output.stderr);
-        let study: Value = match serde_json::from_slice(&output.stdout) {
-            Ok(study) => study,
-            Err(_) if told.contains("no stud") || told.contains("is empty") => return Ok(0),
-            // A search for settings is no study by itself, and one without a trial has no figures.
-            Err(_) if output.status.code() == Some(2) => return Ok(0),
-            Err(_) => return Err(Failure::Unusable(format!("the store of a killed command cannot be read: {told}"))),
-        };
+        // It has no study, or one without a trial.
+        if output.status.code() == Some(2) {
+            return Ok(0);
+        }
+        let study: Value = serde_json::from_slice(&output.stdout).map_err(|_| {
+            let told = String::from_utf8_lossy(&output.stderr);
+            Failure::Unusable(format!("the store of a killed command cannot be read: {told}"))
+        })?;
         // With what was measured of it under an open load.
         let part = &study["open_part"];
         let parts = [&study, &part["shared"], &part["own"]];

@@ -71,23 +71,11 @@ fn what_was_measured_before_a_signal_is_reported() {
     assert!(said.json()["tables"].is_array());
 }
 
-/// The same with a second table.
-const TWO_TABLES: &str = "  - id: again
-    title: Again
-    workload: fatal
-    duration: 3s
-    warm_up: 1s
-    case: {load: 'closed:4', cpus: 0.5, memory: 256Mi, app: plain}
-    columns: [{metric: throughput_rps, unit: req/s}]
-    baseline: apache
-    rows:
-      - {id: apache, title: Apache, case: {runtime: apache-mod-php}, published: [700]}
-      - {id: nginx, title: nginx and FPM, case: {runtime: nginx-fpm}, published: [1000]}
-";
-
 #[test]
 fn a_run_that_was_interrupted_goes_on_where_it_was_left() {
-    let two = format!("{EXPERIMENT}{TWO_TABLES}");
+    let table = EXPERIMENT.split_once("tables:\n").unwrap().1;
+    let two =
+        format!("{EXPERIMENT}{}", table.replace("id: today", "id: again").replace("duration: 2s", "duration: 3s"));
     let run = |machine: &MadeUp, more: &[&str]| reproduce_of(machine, &two, more);
     let none = run(&MadeUp::new(by_runtime), &["--resume"]);
     assert_eq!(none.code, 2, "{none:?}");
