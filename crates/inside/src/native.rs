@@ -1,10 +1,10 @@
 //! Where in machine code PHP's threads run: in the engine, in its libraries or in the kernel.
 //!
-//! The kernel takes these samples itself, by the time that a thread has run, and leaves them where they are read a few times a second.
-//! It needs the right to it (`kernel.perf_event_paranoid`, or root outside of containers).
+//! The kernel takes these samples itself, by the time that a processor or a thread has run, and leaves them where they are read a few
+//! times a second. It needs the right to it (`kernel.perf_event_paranoid`, or root outside of containers).
 
+mod sample_clock;
 mod symbols;
-mod thread_clock;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
@@ -16,15 +16,20 @@ use stampede_core::{InsideCode, InsideNative};
 
 use crate::maps::{self, FileId, Mapping};
 
-use self::thread_clock::{Place, ThreadClock};
+use self::sample_clock::{Place, SampleClock, Strike, Subject};
 
-/// Most threads that have a clock: their shares stand for those of the others.
+/// Most threads that have a clock, where processors have none: their shares stand for those of the others.
 const MOST_THREADS: usize = 64;
 
 /// Samples of where in machine code threads run.
 pub struct NativeSampler {
     period: Duration,
-    clocks: BTreeMap<u32, Clock>,
+    /// One of each processor, or none where the kernel does not let this program see all that they run.
+    processors: Vec<SampleClock>,
+    /// One of each thread, where processors have none.
+    clocks: BTreeMap<u32, SampleClock>,
+    /// The threads that are looked at.
+    followed: HashSet<u32>,
     goes: bool,
     rights: Rights,
     mappings: HashMap<u32, ProcessCode>,
@@ -39,11 +44,6 @@ struct ProcessCode {
     files: Vec<Mapping>,
     /// What the kernel gives to each process to run by itself, such as how to read the clock (vdso(7)).
     of_kernel: Option<Range<u64>>,
-}
-
-struct Clock {
-    process: u32,
-    clock: ThreadClock,
 }
 
 /// What the kernel lets this program see.
@@ -67,9 +67,21 @@ enum Code {
 impl NativeSampler {
     /// Samples each thread once in each `1/per_second` s that it runs, as soon as it is told to [go](Self::set).
     pub fn new(per_second: u32) -> Self {
+        let sampler = Self::of_threads(per_second);
+        // A processor that is off is none.
+        let is_off = |error: &io::Error| error.raw_os_error() == Some(libc::ENODEV);
+        let clocks = (0..processors()).map(|number| SampleClock::of(Subject::Processor(number), sampler.period, true));
+        let processors: io::Result<_> = clocks.filter(|clock| !clock.as_ref().is_err_and(is_off)).collect();
+        Self { processors: processors.unwrap_or_default(), ..sampler }
+    }
+
+    /// As [`new`](Self::new), by clocks of the threads.
+    fn of_threads(per_second: u32) -> Self {
         Self {
             period: Duration::from_secs(1) / per_second.max(1),
+            processors: Vec::new(),
             clocks: BTreeMap::new(),
+            followed: HashSet::new(),
             goes: false,
             rights: Rights::All,
             mappings: HashMap::new(),
@@ -83,16 +95,21 @@ impl NativeSampler {
     pub fn set(&mut self, goes: bool) {
         if self.goes != goes {
             self.goes = goes;
-            self.clocks.values().for_each(|Clock { clock, .. }| clock.set(goes));
+            self.processors.iter().chain(self.clocks.values()).for_each(|clock| clock.set(goes));
         }
     }
 
     /// Takes what the kernel noted, and continues with these threads, each with its process.
     pub fn follow(&mut self, threads: impl IntoIterator<Item = (u32, u32)>) {
         self.take();
-        let threads: BTreeMap<u32, u32> = threads.into_iter().map(|(process, thread)| (thread, process)).collect();
-        self.clocks.retain(|thread, _| threads.contains_key(thread));
-        for (thread, process) in threads {
+        let (processes, threads): (HashSet<u32>, HashSet<u32>) = threads.into_iter().unzip();
+        self.mappings.retain(|process, _| processes.contains(process));
+        self.clocks.retain(|thread, _| threads.contains(thread));
+        self.followed = threads;
+        if !self.processors.is_empty() {
+            return;
+        }
+        for thread in self.followed.clone() {
             if self.clocks.len() >= MOST_THREADS || self.rights == Rights::Nothing {
                 break;
             }
@@ -100,20 +117,19 @@ impl NativeSampler {
                 && let Some(clock) = self.clock_of(thread)
             {
                 clock.set(self.goes);
-                self.clocks.insert(thread, Clock { process, clock });
+                self.clocks.insert(thread, clock);
             }
         }
-        self.mappings.retain(|process, _| self.clocks.values().any(|clock| clock.process == *process));
     }
 
-    fn clock_of(&mut self, thread: u32) -> Option<ThreadClock> {
+    fn clock_of(&mut self, thread: u32) -> Option<SampleClock> {
         loop {
             let with_kernel = match self.rights {
                 Rights::All => true,
                 Rights::WithoutKernel => false,
                 Rights::Nothing => return None,
             };
-            let error = match ThreadClock::of(thread, self.period, with_kernel) {
+            let error = match SampleClock::of(Subject::Thread(thread), self.period, with_kernel) {
                 Ok(clock) => return Some(clock),
                 Err(error) => error,
             };
@@ -128,12 +144,11 @@ impl NativeSampler {
 
     /// Takes what the kernel noted.
     fn take(&mut self) {
-        let mut noted = Vec::new();
-        for Clock { process, clock } in self.clocks.values_mut() {
-            noted.extend(clock.take().into_iter().map(|place| (*process, place)));
-        }
+        let clocks = self.processors.iter_mut().chain(self.clocks.values_mut());
+        let mut noted: Vec<Strike> = clocks.flat_map(SampleClock::take).collect();
+        noted.retain(|strike| self.followed.contains(&strike.thread));
         let mut renewed = HashSet::new();
-        for (process, place) in noted {
+        for Strike { process, place, .. } in noted {
             let code = match place {
                 Place::Kernel => Code::Kernel,
                 Place::Process(address) => self.code_at(process, address, &mut renewed),
@@ -206,5 +221,83 @@ impl NativeSampler {
         let mut native = InsideNative { code: code.collect(), without_kernel: rights == Rights::WithoutKernel };
         native.settle();
         native
+    }
+}
+
+/// Processors that this machine may have, those that are off included.
+fn processors() -> u32 {
+    // SAFETY: a call without memory.
+    u32::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) }).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+    use std::process;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use rustix::thread::gettid;
+    use rustix::time::{ClockId, clock_gettime};
+
+    use super::*;
+
+    /// Computes for so many milliseconds of its own time.
+    fn compute(ms: i64) {
+        let ran = || {
+            let time = clock_gettime(ClockId::ThreadCPUTime);
+            time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+        };
+        let from = ran();
+        while ran() - from < ms {
+            black_box((0..1000_u64).sum::<u64>());
+        }
+    }
+
+    /// Samples of a thread that runs for 0.6 s, beside one that nobody looks at.
+    fn of_a_thread(mut sampler: NativeSampler) -> InsideNative {
+        thread::scope(|scope| {
+            scope.spawn(|| compute(300));
+            let (told, heard) = mpsc::channel();
+            let (go, gone) = mpsc::channel();
+            let looked_at = scope.spawn(move || {
+                told.send(gettid().as_raw_nonzero().get().cast_unsigned()).unwrap();
+                gone.recv().unwrap();
+                compute(600);
+            });
+            let thread = heard.recv().unwrap();
+            sampler.follow([(process::id(), thread)]);
+            sampler.set(true);
+            go.send(()).unwrap();
+            looked_at.join().unwrap();
+            sampler.set(false);
+        });
+        sampler.finish()
+    }
+
+    #[test]
+    fn a_thread_is_seen_by_its_own_clock_and_by_those_of_processors() {
+        let by_processors = NativeSampler::new(99);
+        let by_thread = NativeSampler::of_threads(99);
+        if by_processors.processors.is_empty() {
+            eprintln!("SKIPPED: the kernel shows no processors' clocks (kernel.perf_event_paranoid)");
+        } else {
+            holds(&of_a_thread(by_processors));
+        }
+        let seen = of_a_thread(by_thread);
+        if seen.code.is_empty() {
+            eprintln!("SKIPPED: the kernel shows no threads' clocks (kernel.perf_event_paranoid)");
+        } else {
+            holds(&seen);
+        }
+    }
+
+    /// 0.6 s of a thread's time at 99 Hz, a quarter more or less, since a timer may be late.
+    fn holds(seen: &InsideNative) {
+        let samples: u64 = seen.code.iter().map(|code| code.samples).sum();
+        assert!((45..=74).contains(&samples), "{seen:?}");
+        let own = env!("CARGO_PKG_NAME").replace('-', "_");
+        let in_own: u64 = seen.code.iter().filter(|code| code.file.starts_with(&own)).map(|code| code.samples).sum();
+        assert!(in_own * 2 > samples, "{seen:?}");
     }
 }

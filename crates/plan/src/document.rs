@@ -16,6 +16,7 @@ use serde_json::Value;
 use serde_saphyr::Spanned;
 
 use self::node::Node;
+pub(crate) use self::node::deserialize;
 pub(crate) use self::place::Place;
 pub(crate) use self::text::{Text, scalar, texts};
 use crate::mistake::Mistakes;
@@ -71,7 +72,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str, file: &str, grammar: &Gramma
     let mistake = |error| node::mistake(&error, file);
     let document = Document { file: file.to_owned(), root: node::parse(text).map_err(mistake)? };
     shape::check(&document, grammar)?;
-    Ok((serde_saphyr::from_str_with_options(text, node::bounds()).map_err(mistake)?, document))
+    Ok((node::deserialize(text, node::bounds()).map_err(mistake)?, document))
 }
 
 /// Takes keys of a section out of a schema, which files of this kind do not have, and makes others necessary. What only those

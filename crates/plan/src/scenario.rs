@@ -16,6 +16,7 @@ use stampede_scenario::{Choice, Crowd, Feeder, FeederFormat, Flow, Pause, RowOrd
 
 use self::file::{CrowdEntry, FeederEntry, FlowEntry, FormatEntry, OrderEntry, RequestEntry, ScenarioFile, StepEntry};
 use self::step::FlowReader;
+use crate::document;
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{NO_PAUSE, RANDOM_TWICE, is_random_twice, read_pause};
@@ -54,7 +55,7 @@ pub fn parse(
     replaced: &BTreeMap<String, PathBuf>,
     files: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
 ) -> Result<Scenario, Mistakes> {
-    let parsed: ScenarioFile = serde_saphyr::from_str(text).map_err(|error| {
+    let parsed: ScenarioFile = document::deserialize(text, serde_saphyr::Options::default()).map_err(|error| {
         Mistakes::one(place, format!("is not a scenario: {error}"), "correct the line that the message names")
     })?;
     let ScenarioFile { feeders, crowds } = parsed;

@@ -14,6 +14,9 @@ const ITSELF: f64 = 0.2;
 const QUERIED: f64 = 0.3;
 /// Of the time of all queries, from which on one line of code has most of them.
 const ONE_LINE: f64 = 0.5;
+/// Seconds of queries in a request from which on one query is slow: with an index, one takes less than a millisecond, and a page may
+/// consist of it.
+const SLOW: f64 = 0.005;
 /// Waits of a request from which on its queries are many: a request of its own has a few, for its reading and its answer.
 const MANY_WAITS: f64 = 10.0;
 /// Shares of the time that PHP ran.
@@ -149,19 +152,31 @@ pub(super) fn waits_on_itself(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
-/// Most of the time of requests is spent in queries, and most of those come from one line.
-fn queries(inside: &Inside<'_>) -> Option<(f64, String, f64, f64)> {
+/// Queries that have much of the time of requests, most of them from one line.
+struct Queries {
+    /// Of the time of requests.
+    share: f64,
+    /// The line, and its share of their time.
+    place: String,
+    of_queries: f64,
+    /// Seconds of a request.
+    each: f64,
+    /// Waits of a request.
+    waits: f64,
+}
+
+fn queries(inside: &Inside<'_>) -> Option<Queries> {
     let is_query = |trial: &Weighed<'_>, stack: &InsideStack| TimePart::of(trial.record, stack) == TimePart::Database;
     let share = inside.share(is_query);
     let (place, of_queries) =
         inside.most(|trial, stack| is_query(trial, stack).then(|| caller(trial, stack)).flatten())?;
-    let waits = ratio(inside.waits, inside.requests)?;
-    (share >= QUERIED && of_queries >= ONE_LINE).then_some((share, place, of_queries, waits))
+    let (each, waits) = (ratio(inside.sum(is_query), inside.requests)?, ratio(inside.waits, inside.requests)?);
+    (share >= QUERIED && of_queries >= ONE_LINE).then_some(Queries { share, place, of_queries, each, waits })
 }
 
 /// One line asks a database many times in each request.
 pub(super) fn n_plus_one(record: &Record<'_>) -> Option<Finding> {
-    let (share, place, of_queries, waits) = queries(&Inside::of(record)?)?;
+    let Queries { share, place, of_queries, waits, .. } = queries(&Inside::of(record)?)?;
     (waits >= MANY_WAITS).then(|| {
         finding(
             "n-plus-one-queries",
@@ -177,19 +192,25 @@ pub(super) fn n_plus_one(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
-/// One query has most of a request's time.
+/// One query has most of a request's time, and takes long.
 pub(super) fn slow_query(record: &Record<'_>) -> Option<Finding> {
-    let (share, place, of_queries, waits) = queries(&Inside::of(record)?)?;
-    (waits < MANY_WAITS).then(|| {
+    let Queries { share, place, of_queries, each, waits } = queries(&Inside::of(record)?)?;
+    (waits < MANY_WAITS && each >= SLOW).then(|| {
         finding(
             "query-dominates",
             Severity::Warning,
             format!(
-                "Requests spend {} of their time in queries, {} of it in {place}.",
+                "Requests spend {} of their time in queries, {:.0} ms each, {} of it in {place}.",
                 percent(share),
+                1e3 * each,
                 percent(of_queries)
             ),
-            [("queries_share", share), ("line_share", of_queries), ("waits_per_request", waits)],
+            [
+                ("queries_share", share),
+                ("line_share", of_queries),
+                ("queries_ms_per_request", 1e3 * each),
+                ("waits_per_request", waits),
+            ],
             "Look at the plan of that query (EXPLAIN ANALYZE), add the index that it lacks, or cache what it finds.",
         )
     })
@@ -353,7 +374,7 @@ mod tests {
         InsideState::Waiting(InsideWait { call: Some(call.to_owned()), kernel: None, target: Some(target) })
     }
 
-    /// So many seconds of each stack, beside a second of the application's own and one of an idle worker.
+    /// So many samples of each stack, a tenth of a second each, beside a second of the application's own and one of an idle worker.
     fn sampling(waits: u64, stacks: &[(&[&str], InsideState, u64)]) -> Sampling {
         let mut record = InsideRecord::default();
         let idle = waiting("accept", InsideTarget::Listener("/run/fpm.sock".to_owned()));
@@ -413,11 +434,12 @@ mod tests {
                 vec!["waits-on-itself"],
             ),
             ("many queries", 200_000, vec![(query, waiting("poll", peer()), 30)], vec!["n-plus-one-queries"]),
-            ("a slow query", 15_000, vec![(query, waiting("poll", peer()), 30)], vec!["query-dominates"]),
+            ("a page that is one quick query", 15_000, vec![(query, waiting("poll", peer()), 30)], none.clone()),
+            ("a slow query", 15_000, vec![(query, waiting("poll", peer()), 300)], vec!["query-dominates"]),
             (
                 "a database that is part of the deployment",
                 15_000,
-                vec![(query, waiting("poll", itself()), 30), (&["@/app/index.php"][..], waiting("poll", itself()), 2)],
+                vec![(query, waiting("poll", itself()), 300), (&["@/app/index.php"][..], waiting("poll", itself()), 2)],
                 vec!["query-dominates"],
             ),
             (

@@ -38,7 +38,7 @@ impl Alternating {
     pub(crate) fn start(running: &dyn Running, began: Moment, order: LoadOrder) -> Result<Self, LoadError> {
         let spans = order.turns.clone();
         let load = running.vantage().load(LoadOrder { begins: Some(began), ..order })?;
-        Ok(Self { load, began, spans, seen: Vec::new(), seconds: Seconds::default(), guard: Guard::new(running) })
+        Ok(Self { load, began, spans, seen: Vec::new(), seconds: Seconds::default(), guard: Guard::new() })
     }
 
     /// Sees the deployment through its next turn, until it is at rest again.

@@ -6,19 +6,25 @@ use std::collections::BTreeSet;
 
 use stampede_seam::Running;
 
+/// From so many pages on that one turn reads from a disk, turns are given up. A page takes a tenth of a millisecond of one worker
+/// on a solid-state disk and ten on a turning one, of a turn of some 400 ms of all workers; what a rest had taken away comes back
+/// by hundreds.
+const FEW_PAGES: u64 = 4;
+
 /// A deployment before its turns, and after each rest.
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// The workers that it had when its last turn was over; none before the first.
     workers: Option<BTreeSet<u32>>,
-    /// Pages that were read from a disk before its first turn; nothing where nobody counts them.
+    /// Pages that had been read from a disk when its last turn was over: in its first one it may read what it never needed
+    /// before, as in a window. None before the first, and where nobody counts them.
     major_faults: Option<u64>,
 }
 
 impl Guard {
     /// Of a deployment that is warm and has had no turn.
-    pub(crate) fn new(running: &dyn Running) -> Self {
-        Self { workers: None, major_faults: major_faults(running) }
+    pub(crate) fn new() -> Self {
+        Self { workers: None, major_faults: None }
     }
 
     /// Looks at a deployment whose turn is over.
@@ -28,10 +34,10 @@ impl Guard {
     /// What turns have changed.
     pub(crate) fn rests(&mut self, running: &dyn Running) -> Result<(), String> {
         self.workers = Some(running.forks());
-        let read = self.major_faults.zip(major_faults(running)).map_or(0, |(before, now)| now.saturating_sub(before));
-        match read {
-            0 => Ok(()),
-            1 => Err("1 page of its memory had to be read from a disk".to_owned()),
+        let now = major_faults(running);
+        let before = std::mem::replace(&mut self.major_faults, now);
+        match before.zip(now).map_or(0, |(before, now)| now.saturating_sub(before)) {
+            ..FEW_PAGES => Ok(()),
             pages => Err(format!("{pages} pages of its memory had to be read from a disk")),
         }
     }

@@ -122,16 +122,19 @@ async fn where_a_rest_changes_a_deployment_windows_take_the_place_of_turns() {
     );
 }
 
-/// What reads its memory from a disk again.
+/// What reads its memory from a disk again; a page now and then does not matter.
 #[tokio::test(start_paused = true)]
 async fn memory_that_is_read_from_a_disk_again_ends_turns() {
     let platform = FakePlatform::new(|launch| FakeLifetime {
-        major_faults: if launch.unit() == "b" { vec![Duration::from_secs(10)] } else { Vec::new() },
+        major_faults: match launch.unit() {
+            "b" => vec![Duration::from_secs(10); 4],
+            _ => (5..15).map(Duration::from_secs).collect(),
+        },
         ..FakeLifetime::serving(BODY, 1000.0)
     });
     let heard = bench(&["a", "b"]).run(&platform).await;
     let windows_from = heard.windows_from.unwrap();
-    assert!(windows_from.why.starts_with("b: 1 page of its memory had to be read from a disk"), "{windows_from:?}");
+    assert!(windows_from.why.starts_with("b: 4 pages of its memory had to be read from a disk"), "{windows_from:?}");
     assert_eq!((windows_from.block, heard.trials.len()), (1, 4));
     // Nothing of the block in turns is kept, and its deployments are stopped before the first window.
     let log = platform.log();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Error, Options, Spanned, UserMessageFormatter};
 
 use crate::mistake::Mistakes;
@@ -45,6 +45,15 @@ pub(super) fn parse(text: &str) -> Result<Spanned<Node>, Error> {
     serde_saphyr::from_str_with_options(text, bounds())
 }
 
+/// Reads a document into a type, whose visitors are erased: so the reader of YAML is compiled once, and not once for each of a
+/// plan's types, which would take 1.5 MB of the program. An error within a value keeps the line in its text alone.
+pub(crate) fn deserialize<T: DeserializeOwned>(text: &str, options: Options) -> Result<T, Error> {
+    serde_saphyr::with_deserializer_from_str_with_options(text, options, |yaml| {
+        let mut yaml = <dyn erased_serde::Deserializer<'_>>::erase(yaml);
+        erased_serde::deserialize(&mut yaml).map_err(Error::custom)
+    })
+}
+
 /// What such a file never needs more of. Aliases are counted after they are followed, so that few bytes cannot become many.
 pub(super) fn bounds() -> Options {
     serde_saphyr::options! {
@@ -66,13 +75,14 @@ pub(super) fn bounds() -> Options {
 
 /// An error of the YAML as a mistake with its place.
 pub(super) fn mistake(error: &Error, place: &str) -> Mistakes {
-    let place = match error.location() {
-        Some(at) if at.line() > 0 => format!("{place}:{}:{}", at.line(), at.column()),
-        _ => place.to_owned(),
-    };
     let text = error.without_snippet().render_with_formatter(&UserMessageFormatter);
-    // The place is told already.
-    let text = text.split(" at line ").next().unwrap_or_default();
+    let (place, text) = match error.location() {
+        // The place is told already.
+        Some(at) if at.line() > 0 => {
+            (format!("{place}:{}:{}", at.line(), at.column()), text.split(" at line ").next().unwrap_or_default())
+        }
+        _ => (place.to_owned(), text.as_str()),
+    };
     Mistakes::one(place, format!("is not YAML that can be used: {text}"), "correct it there")
 }
 

@@ -12,7 +12,7 @@ use stampede_core::{
 use super::KnownPublication;
 use super::builds;
 use super::case::CaseKeys;
-use crate::document::Text;
+use crate::document::{self, Text};
 use crate::mistake::{Gathered, Mistakes};
 
 #[derive(Debug, Deserialize)]
@@ -124,7 +124,7 @@ impl PublishedFile {
     /// The first error of its YAML, or all mistakes in it.
     pub(super) fn read(known: &KnownPublication) -> Result<(Self, Publication), Mistakes> {
         let KnownPublication { name, place, text } = known;
-        let file: Self = serde_saphyr::from_str(text).map_err(|error| {
+        let file: Self = document::deserialize(text, serde_saphyr::Options::default()).map_err(|error| {
             Mistakes::one(place, format!("is not a published experiment: {error}"), "correct the line that it names")
         })?;
         let mut reader = Reader { place: place.clone(), mistakes: Gathered::default() };

@@ -1,4 +1,5 @@
-//! A thread's clock that the kernel keeps: where its code is, each time that it has run for so long (perf_event_open(2)).
+//! A clock of a processor or of a thread that the kernel keeps: whose code runs and where, each time that it has run for so long
+//! (perf_event_open(2)).
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -11,6 +12,14 @@ use rustix::param::page_size;
 
 use crate::memory::{half_at, word_at};
 
+/// What ran when a clock struck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Strike {
+    pub(super) process: u32,
+    pub(super) thread: u32,
+    pub(super) place: Place,
+}
+
 /// Where a thread was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -20,8 +29,17 @@ pub(super) enum Place {
     Process(u64),
 }
 
-/// A thread's clock, and the memory in which the kernel notes where the thread was.
-pub(super) struct ThreadClock {
+/// What a clock goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// All that this processor runs. Threads pay nothing for it when they are scheduled, and only who may see all processes is let.
+    Processor(u32),
+    /// The time that this thread runs. The kernel sets a timer whenever the thread is scheduled, and takes it back after.
+    Thread(u32),
+}
+
+/// A clock, and the memory in which the kernel notes what ran.
+pub(super) struct SampleClock {
     event: OwnedFd,
     /// One page on what is noted, and then the notes.
     shared: NonNull<u8>,
@@ -29,7 +47,7 @@ pub(super) struct ThreadClock {
 }
 
 // SAFETY: the memory is a mapping of this value's own, which no other thread of this program knows.
-unsafe impl Send for ThreadClock {}
+unsafe impl Send for SampleClock {}
 
 /// `struct perf_event_attr` as far as its first version goes (`PERF_ATTR_SIZE_VER0`, include/uapi/linux/perf_event.h), which each later
 /// kernel takes.
@@ -49,13 +67,16 @@ struct Attributes {
 
 /// `PERF_TYPE_SOFTWARE`: clocks are there on each machine, also where no counter of a processor is.
 const SOFTWARE: u32 = 1;
+/// `PERF_COUNT_SW_CPU_CLOCK`: nanoseconds of a processor.
+const CPU_CLOCK: u64 = 0;
 /// `PERF_COUNT_SW_TASK_CLOCK`: nanoseconds that the thread has run.
 const TASK_CLOCK: u64 = 1;
-/// `PERF_SAMPLE_IP`.
-const ADDRESS: u64 = 1;
+/// `PERF_SAMPLE_IP` and `PERF_SAMPLE_TID`.
+const ADDRESS_AND_THREAD: u64 = 1 | 2;
 /// Bits of `flags`.
 const DISABLED: u64 = 1;
 const WITHOUT_KERNEL: u64 = 1 << 5;
+const WITHOUT_IDLE: u64 = 1 << 7;
 /// `PERF_EVENT_IOC_ENABLE` and `PERF_EVENT_IOC_DISABLE`.
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
@@ -67,26 +88,30 @@ const KERNEL: u32 = 1;
 /// Of `struct perf_event_mmap_page`: how far the kernel has written, and how far this program has read.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
-/// Of a sample: its header, and the address.
-const LENGTH: usize = 16;
-/// Pages of notes: 512 samples.
+/// Of a sample: its header, the address, the process and the thread.
+const LENGTH: usize = 24;
+/// Pages of notes: 340 samples.
 const PAGES: usize = 2;
 
-impl ThreadClock {
+impl SampleClock {
     /// A clock that stands still until it is told to go.
     ///
     /// # Errors
     ///
-    /// What the kernel says: not allowed, no such thread, no such call.
-    pub(super) fn of(thread: u32, period: Duration, with_kernel: bool) -> io::Result<Self> {
+    /// What the kernel says: not allowed, no such processor or thread, no such call.
+    pub(super) fn of(subject: Subject, period: Duration, with_kernel: bool) -> io::Result<Self> {
+        let (clock, thread, processor) = match subject {
+            Subject::Processor(number) => (CPU_CLOCK, -1, number.cast_signed()),
+            Subject::Thread(thread) => (TASK_CLOCK, thread.cast_signed(), -1),
+        };
         let attributes = Attributes {
             kind: SOFTWARE,
             size: size_of::<Attributes>() as u32,
-            config: TASK_CLOCK,
+            config: clock,
             period: u64::try_from(period.as_nanos()).unwrap_or(u64::MAX),
-            sample_type: ADDRESS,
+            sample_type: ADDRESS_AND_THREAD,
             read_format: 0,
-            flags: DISABLED | if with_kernel { 0 } else { WITHOUT_KERNEL },
+            flags: DISABLED | WITHOUT_IDLE | if with_kernel { 0 } else { WITHOUT_KERNEL },
             wakeup: 0,
             breakpoint: 0,
             config1: 0,
@@ -94,7 +119,7 @@ impl ThreadClock {
         const CLOSE_ON_EXEC: libc::c_ulong = 8;
         // SAFETY: the attributes live through the call and say how long they are; the other arguments are plain numbers.
         let event = unsafe {
-            libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread.cast_signed(), -1, -1, CLOSE_ON_EXEC)
+            libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread, processor, -1, CLOSE_ON_EXEC)
         };
         let event = i32::try_from(event).ok().filter(|event| *event >= 0).ok_or_else(io::Error::last_os_error)?;
         // SAFETY: the kernel has just opened it for this program, and nothing else owns it.
@@ -122,11 +147,11 @@ impl ThreadClock {
     }
 
     /// Takes what was noted since the last time.
-    pub(super) fn take(&mut self) -> Vec<Place> {
+    pub(super) fn take(&mut self) -> Vec<Strike> {
         let (head, tail) = (self.counter(HEAD).load(Ordering::Acquire), self.counter(TAIL).load(Ordering::Relaxed));
         let bytes: Vec<u8> = (tail..head).map(|at| self.note(at as usize % self.notes)).collect();
         self.counter(TAIL).store(head, Ordering::Release);
-        places(&bytes)
+        strikes(&bytes)
     }
 
     fn counter(&self, at: usize) -> &AtomicU64 {
@@ -140,7 +165,7 @@ impl ThreadClock {
     }
 }
 
-impl Drop for ThreadClock {
+impl Drop for SampleClock {
     fn drop(&mut self) {
         // SAFETY: the mapping that `of` made; nothing refers to it any more.
         let _ = unsafe { munmap(self.shared.as_ptr().cast(), page_size() + self.notes) };
@@ -148,19 +173,20 @@ impl Drop for ThreadClock {
 }
 
 /// Reads `struct perf_event_header` (type, misc, size) and what follows it, one after the other; what is no sample is passed over.
-fn places(mut bytes: &[u8]) -> Vec<Place> {
-    let mut places = Vec::with_capacity(bytes.len() / LENGTH);
+fn strikes(mut bytes: &[u8]) -> Vec<Strike> {
+    let mut strikes = Vec::with_capacity(bytes.len() / LENGTH);
     while bytes.len() >= 8 {
         let (kind, rest) = (half_at(bytes, 0), half_at(bytes, 4));
         let (mode, length) = (rest & MODE, (rest >> 16) as usize);
         if kind == SAMPLE && length >= LENGTH {
-            places.push(if mode == KERNEL { Place::Kernel } else { Place::Process(word_at(bytes, 8)) });
+            let place = if mode == KERNEL { Place::Kernel } else { Place::Process(word_at(bytes, 8)) };
+            strikes.push(Strike { process: half_at(bytes, 16), thread: half_at(bytes, 20), place });
         }
         // A length of nothing would have no end.
         let Some(after) = bytes.get(length.max(8)..) else { break };
         bytes = after;
     }
-    places
+    strikes
 }
 
 #[cfg(test)]
@@ -177,10 +203,19 @@ mod tests {
             bytes
         };
         const LOST: u32 = 2;
-        let all =
-            [note(SAMPLE, 2, &[0x4711]), note(LOST, 0, &[1, 2]), note(SAMPLE, 1, &[9]), note(SAMPLE, 0x4002, &[5])];
-        assert_eq!(places(&all.concat()), [Place::Process(0x4711), Place::Kernel, Place::Process(5)]);
-        assert_eq!(places(&[9, 0, 0, 0, 0, 0, 0, 0]), []);
-        assert_eq!(places(&note(SAMPLE, 2, &[7])[..15]), [Place::Process(0)]);
+        let of = |process: u64, thread: u64| process | thread << 32;
+        let all = [
+            note(SAMPLE, 2, &[0x4711, of(7, 8)]),
+            note(LOST, 0, &[1, 2]),
+            note(SAMPLE, 1, &[9, of(7, 7)]),
+            note(SAMPLE, 0x4002, &[5, of(1, 2)]),
+        ];
+        let strike = |process, thread, place| Strike { process, thread, place };
+        assert_eq!(
+            strikes(&all.concat()),
+            [strike(7, 8, Place::Process(0x4711)), strike(7, 7, Place::Kernel), strike(1, 2, Place::Process(5))]
+        );
+        assert_eq!(strikes(&[9, 0, 0, 0, 0, 0, 0, 0]), []);
+        assert_eq!(strikes(&note(SAMPLE, 2, &[7, 0])[..20]), [strike(0, 0, Place::Process(7))]);
     }
 }
