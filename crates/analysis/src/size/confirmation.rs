@@ -8,12 +8,12 @@ use super::grid::{SizeFigures, SizeOutcome, SizeReading, SizeRole};
 pub const FIRST_BLOCKS: u32 = 4;
 
 /// Blocks after which a size that is not shown to hold does not count as one that does.
-pub const MOST_BLOCKS: u32 = 16;
+pub const MOST_BLOCKS: u32 = 32;
 
 /// How often a size that misses its objective is confirmed at most, of all its looks together: three of them, each with a third of
 /// it (Bonferroni).
-const ERROR: f64 = 0.005;
-const LOOKS: f64 = 3.0;
+const ERROR: f64 = 0.02;
+const LOOKS: f64 = 4.0;
 
 /// What a confirmation came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
