@@ -471,7 +471,8 @@ fn a_leak_of_workers_that_keep_the_application_is_no_expected_answer() {
         let said = machine.run(&["compare", &app, "--runtimes", "swoole", "--rounds", "1", "--no-yard-stick"]);
         assert_eq!(said.code, code, "{said:?}");
         assert!(said.words().contains(told), "{}", said.stderr);
-        let is_shown = said.words().contains("recording swoole looks for the request that changed `GET /`");
+        let is_shown =
+            said.words().contains("recording swoole finds out which request changed the response to `GET /`");
         assert_eq!(is_shown, !once, "{}", said.stderr);
     }
 }
