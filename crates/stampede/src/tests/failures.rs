@@ -425,7 +425,7 @@ fn what_most_runtimes_give_is_right_unless_there_is_php_fpm() {
             machine.run(&["compare", &app, "--runtimes", runtimes, "--rounds", "1", "--no-yard-stick", "--json", "-"]);
         assert_eq!(said.code, 5, "{name}: {said:?}");
         assert!(said.words().contains(&format!("recorded on {recorded};")), "{name}: {}", said.stderr);
-        let is_told = said.words().contains("php-cli-server answers otherwise than apache-mod-php and uwsgi-php");
+        let is_told = said.words().contains("php-cli-server gives another response than apache-mod-php and uwsgi-php");
         assert_eq!(is_told, name == "one of three", "{name}: {}", said.stderr);
         let study = said.json();
         let failing = |case: &&serde_json::Value| case["trials"][0]["outcome"] == "failed";

@@ -74,7 +74,7 @@ fn a_gate_that_was_interrupted_goes_on_where_it_was_left() {
     assert!(machine.launches() < before + whole.launches(), "{before} and {}", machine.launches());
     let stored = machine.run(&["gate", "study:latest", "study:latest", "--resume"]);
     assert_eq!(stored.code, 2, "{stored:?}");
-    assert!(stored.words().contains("--resume says how to measure"), "{}", stored.stderr);
+    assert!(stored.words().contains("--resume is for measuring"), "{}", stored.stderr);
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn a_failure_at_the_rate_is_told_by_the_exit_code() {
     });
     let said = compare(&machine, "nginx-fpm,apache-mod-php", &["--rounds", "3", "--at", "70%"]);
     assert_eq!(said.code, 5, "{said:?}");
-    assert!(said.report().contains("Trials that do not count, at these rates"), "{}", said.stdout);
+    assert!(said.report().contains("Trials at these rates that do not count"), "{}", said.stdout);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn an_open_part_is_resumed_where_it_was() {
     let machine = machine().interrupted(&[(Duration::from_secs(80), false)]);
     let said = compare(&machine, runtimes, &args);
     assert_eq!(said.code, 130, "{said:?}");
-    assert!(said.report().contains("At 70 % of the slowest"), "{}", said.stdout);
+    assert!(said.report().contains("Response times at 70 % of the throughput of the slowest"), "{}", said.stdout);
     let kept = machine.run(&["show", "latest", "--json", "-"]).json();
     assert!(kept["finished_at"].is_null() && trials(&kept) == 6, "{kept}");
     let before = trials(&kept["open_part"]["shared"]);
@@ -208,7 +208,7 @@ fn an_open_part_is_resumed_where_it_was() {
     for other in [&["--at", "60%"][..], &[]] {
         let said = compare(&machine, runtimes, &[&["--rounds", "3", "--resume"], other].concat());
         assert_eq!(said.code, 2, "{said:?}");
-        let problem = "its open part is at 70 %, which was not typed now type --at 70%";
+        let problem = "it measures response times at 70 %, and this command does not add --at 70%";
         assert!(said.words().contains(problem), "{}", said.stderr);
     }
     let said = compare(&machine, runtimes, &[&args[..], &["--resume", "--json", "-"]].concat());

@@ -70,7 +70,7 @@ fn what_cannot_be_asked_is_told_and_nothing_is_measured() {
         (&["--from", &app, "--base-image", "debian:bookworm"], "--base-image debian:bookworm is for containers"),
         (&["--from", &app, "--max-time", "3s"], "--max-time 3s is too short"),
         (&["--study", "nothing"], "nothing"),
-        (&["--from", &app, "--resume"], "finds no search for a cause that was interrupted"),
+        (&["--from", &app, "--resume"], "finds no interrupted search for a cause"),
         (&["--from", &app, "--rounds", "2"], "--rounds 2 is too few: a verdict takes 3"),
     ] {
         let said = machine.run(&[&["why", "--duration", "2s"], args].concat());
