@@ -155,16 +155,16 @@ fn same_conditions(base: &ComparePlan, head: &ComparePlan) -> Result<(), Failure
     for (differs, what, fix) in [
         (base.platform != head.platform, "platform", "give both plans the same"),
         (base.limits != head.limits, "limits", "give --cpus and --memory, for both"),
-        (base.load != head.load || base.beside != head.beside, "load", "give --load, for both, or mend one plan"),
+        (base.load != head.load || base.beside != head.beside, "load", "give --load, for both, or change one plan"),
         (base.scenario != head.scenario, "scenario", "give both the same, with the same feeders, or none"),
         (base.duration != head.duration, "duration", "give --duration, for both"),
         (base.warm_up != head.warm_up || base.pilots != head.pilots, "warm-up", "give --warm-up, for both"),
         (base.topology != head.topology, "topology", "give both plans the same"),
-        (base.services != head.services, "content of their services", "give both the same SQL under services"),
-        (base.workload.audits != head.workload.audits, "count under after", "give both the same"),
+        (base.services != head.services, "content of services", "give both the same SQL under services"),
+        (base.workload.audits != head.workload.audits, "audits (after)", "give both the same"),
     ] {
         if differs {
-            return Err(Failure::usage(format!("the two sides ask for another {what}\n  {fix}")));
+            return Err(Failure::usage(format!("the plans of the two versions differ in their {what}\n  {fix}")));
         }
     }
     Ok(())
@@ -180,7 +180,7 @@ fn common_exchanges(base: &ComparePlan, head: &ComparePlan) -> Result<(Vec<Excha
         let written = !head.unrecorded.contains(&exchange.name) && !base.unrecorded.contains(&before.name);
         if written && before.expect != exchange.expect {
             return Err(Failure::usage(format!(
-                "the two sides expect other answers to {}: how fast they give them says nothing\n  \
+                "the two versions must give different responses to {}, so their speed cannot be compared\n  \
                  write the same answer into both plans, or mask what may differ",
                 exchange.name
             )));
@@ -191,7 +191,7 @@ fn common_exchanges(base: &ComparePlan, head: &ComparePlan) -> Result<(Vec<Excha
     let is_enough = |exchange: &Exchange| if head.scenario.is_some() { !exchange.once } else { exchange.in_load() };
     if !common.iter().any(is_enough) {
         let what = if head.scenario.is_some() { "that may be sent again" } else { "for the load" };
-        return Err(Failure::usage(format!("the two sides have no request {what} in common")));
+        return Err(Failure::usage(format!("the two versions have no request {what} in common")));
     }
     let unrecorded = common.iter().map(|exchange| &exchange.name).filter(|name| head.unrecorded.contains(name));
     let unrecorded = unrecorded.cloned().collect();
@@ -214,7 +214,7 @@ fn served_by_one(base: &ComparePlan, head: &ComparePlan) -> Result<Vec<[Candidat
         if names.is_empty() { "no runtime".to_owned() } else { names.join(", ") }
     };
     Err(Failure::usage(format!(
-        "no runtime serves both sides: the first can be served by {}, the second by {}\n  \
+        "no runtime can serve both versions: the first can be served by {}, the second by {}\n  \
          see stampede list runtimes, or name one that serves both with --runtime",
         names(base),
         names(head)

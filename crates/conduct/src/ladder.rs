@@ -175,14 +175,14 @@ impl<'a> Ladder<'a> {
         if self.best.is_none() {
             return Err(Failure {
                 exit: Exit::TrialFailed,
-                message: "what was given could not be measured; stampede show latest says why".to_owned(),
+                message: "the given configuration could not be measured; stampede show latest shows why".to_owned(),
             });
         }
         // What gained nothing is not tried again.
         let mut undone = BTreeSet::new();
         while self.steps.len() < self.plan.steps as usize {
             let Some((proposal, rung)) = self.next(&undone) else {
-                self.sequence.note("nothing is left that the records point to");
+                self.sequence.note("the findings suggest nothing else");
                 break;
             };
             undone.insert(proposal.name.clone());

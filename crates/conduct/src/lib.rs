@@ -42,7 +42,7 @@ pub use init::{ANSWERS, NewPlan, RequestsOfPlan, SiteWalk, init};
 pub use interrupts::{Interrupts, LocalFut};
 pub use ladder::{Beside, Ladder};
 pub use metric_choice::{metric_list, read as read_metric};
-pub use notices::{Notices, Progress};
+pub use notices::{Notices, Progress, ToldFindings};
 pub use open_part::compare_with_open_part;
 pub use record::StudyRecord;
 pub use reproduce::{Experiment, ExperimentTable};

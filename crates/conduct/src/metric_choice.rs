@@ -21,7 +21,8 @@ pub fn read(typed: Option<String>) -> Result<Option<String>, Failure> {
             "cannot decide: cases are compared by ratios, and a share that is 0 when all is well has none; what fails has a \
              column of its own, and bounds `capacity --slo 'errors<0.1%'`"
         }
-        Some(_) | None => "is not a metric that can be better or worse",
+        Some(_) => "cannot decide: neither more nor less of it is better",
+        None => "is not the name of a metric",
     };
     let known = METRICS.iter().filter(|metric| decides(metric)).map(|metric| metric.key);
     Err(Failure::usage(format!("--metric {key} {problem}\n  {}", or_list("--metric", &key, known))))
@@ -149,8 +150,8 @@ mod tests {
             ("memory_peak_bytes", None),
             ("failed_share", Some("a share that is 0 when all is well")),
             ("unanswered_share", Some("a share that is 0 when all is well")),
-            ("cpu_share", Some("not a metric that can be better or worse")),
-            ("speed", Some("not a metric that can be better or worse")),
+            ("cpu_share", Some("neither more nor less of it is better")),
+            ("speed", Some("not the name of a metric")),
         ] {
             match (read(Some(key.to_owned())), problem) {
                 (Ok(read), None) => assert_eq!(read.as_deref(), Some(key)),

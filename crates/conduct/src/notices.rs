@@ -1,8 +1,10 @@
 //! What a person is told while studies are conducted. Whoever implements it decides where that goes and how it is laid out.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use stampede_core::{CaseId, Study, Trial};
+use stampede_core::{CaseId, OpenStudy, Study, StudyId, Trial};
 use stampede_harness::{Sink, Stop};
 
 /// Tells a person.
@@ -34,6 +36,44 @@ pub trait Notices: Sync {
 
 /// Tells how far a study is.
 pub trait Progress: Sink {
-    /// Tells what distorts or limits a case of which a trial has ended.
-    fn findings(&mut self, study: &Study, trials: &[Trial], case: &CaseId);
+    /// Tells what distorts or limits a case of which a trial has ended, as far as it was not told before.
+    fn findings(&mut self, study: &Study, trials: &[Trial], case: &CaseId, told: &ToldFindings);
+}
+
+/// Which findings a person was told of while studies were measured at one site.
+#[derive(Debug, Default)]
+pub struct ToldFindings(Mutex<BTreeSet<(StudyId, CaseId, String)>>);
+
+impl ToldFindings {
+    /// Whether a case's finding of this id is told for the first time, as it is from now on. A comparison and the parts of its open
+    /// part are one study: what holds a case back under a closed load is not told again at each rate.
+    pub fn is_new(&self, study: &StudyId, case: &CaseId, finding: &str) -> bool {
+        let whole = OpenStudy::read(study).map_or_else(|| study.clone(), |(comparison, ..)| comparison);
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert((whole, case.clone(), finding.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_is_told_once_in_a_comparison_and_its_open_part() {
+        let told = ToldFindings::default();
+        for (study, case, finding, is_new) in [
+            ("20260301-120000-0a1b", "nginx-fpm", "pool-full", true),
+            ("20260301-120000-0a1b", "nginx-fpm", "pool-full", false),
+            ("20260301-120000-0a1b.at70", "nginx-fpm", "pool-full", false),
+            ("20260301-120000-0a1b.own70", "nginx-fpm", "queue-grows", true),
+            ("20260301-120000-0a1b.at70", "apache-fpm", "pool-full", true),
+            ("20260301-120100-0a1c", "nginx-fpm", "pool-full", true),
+        ] {
+            assert_eq!(
+                told.is_new(&StudyId::new(study), &CaseId::new(case), finding),
+                is_new,
+                "{study} {case} {finding}"
+            );
+        }
+    }
 }

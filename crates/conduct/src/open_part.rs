@@ -267,8 +267,8 @@ impl OpenPartRun<'_> {
             None => format!("too few requests for any percentile{}", longer(*rate)),
         };
         self.sequence.note(&format!(
-            "latency at {} of the slowest, {slowest}: an open load of {rate} requests a second for all, in windows of {window:?} \
-             with about {requests:.0} requests, {why}",
+            "response times at {} of the throughput of the slowest, {slowest}: {rate} requests a second for all, measured for \
+             {window:?} each with about {requests:.0} requests, {why}",
             self.share
         ));
     }

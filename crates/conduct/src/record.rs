@@ -6,7 +6,7 @@ use stampede_core::{Fut, Study, Trial, YardStickReading};
 use stampede_harness::{Event, Sink, SinkError};
 use stampede_store::{Store, StoredStudy};
 
-use crate::notices::Progress;
+use crate::notices::{Progress, ToldFindings};
 use crate::site::Site;
 
 /// Keeps trials in the store, and in memory for the report at the end.
@@ -128,13 +128,14 @@ impl Sink for StudyRecord {
 pub(crate) struct Sinks<'a> {
     pub(crate) record: &'a mut StudyRecord,
     progress: Box<dyn Progress + 'a>,
+    told: &'a ToldFindings,
 }
 
 impl<'a> Sinks<'a> {
     /// `earlier` is how long the study was measured already, where it is resumed.
     pub(crate) fn new(record: &'a mut StudyRecord, site: &'a Site<'_>, earlier: Duration) -> Self {
         let bench = site.bench();
-        Self { record, progress: bench.host.notices().progress(bench.quiet, site.stop, earlier) }
+        Self { record, progress: bench.host.notices().progress(bench.quiet, site.stop, earlier), told: &site.told }
     }
 }
 
@@ -144,7 +145,7 @@ impl Sink for Sinks<'_> {
             self.record.take(event).await?;
             self.progress.take(event).await?;
             if let (Event::TrialEnded(trial), Some(study)) = (event, self.record.study()) {
-                self.progress.findings(study, self.record.trials(), &trial.case);
+                self.progress.findings(study, self.record.trials(), &trial.case, self.told);
             }
             Ok(())
         })

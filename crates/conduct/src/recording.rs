@@ -179,7 +179,7 @@ impl<'a> Recorder<'a> {
             cases.iter().map(|prepared| prepared.case.id.as_str()).collect::<Vec<_>>().join(", ")
         };
         let (with, second) = (names(&with_second), &second.case.id);
-        self.bench.warning(&format!("{id} answers otherwise than {second} and {with}, whose answers are taken"));
+        self.bench.warning(&format!("{id} gives another response than {second} and {with}, whose responses are used"));
         (second, theirs)
     }
 

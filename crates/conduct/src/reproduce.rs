@@ -253,7 +253,7 @@ impl<'a> Experiment<'a> {
         let of = trials.iter().filter(|trials| **trials > 0).count();
         let studies = if of == 1 { "study" } else { "studies" };
         let trials: usize = trials.iter().sum();
-        self.bench.paragraph(&format!("{trials} trials in {of} {studies} of {rounds} rounds: {time} at the least"), 0);
+        self.bench.paragraph(&format!("{trials} trials in {of} {studies} of {rounds} rounds: {time} or longer"), 0);
     }
 
     /// Measures a table, or what is left of it.

@@ -38,7 +38,7 @@ pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result
                     StudyKind::Scale => "autoscaled service",
                     StudyKind::OwnRates => "measurement at own rates",
                 };
-                Failure::usage(format!("--resume finds no {kind} that was interrupted; leave it out to begin one"))
+                Failure::usage(format!("--resume finds no interrupted {kind}; leave it out to start one"))
             })?;
             row.id.as_str().to_owned()
         }
@@ -80,7 +80,7 @@ pub(crate) fn check(
     }
     let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {difference}")).collect();
     Err(Failure::usage(format!(
-        "cannot resume study {}: its settings differ:{}\n  type what was typed then, or leave out --resume",
+        "cannot resume study {}: its settings differ:{}\n  repeat its command line, or leave out --resume",
         stored.study.id,
         lines.concat()
     )))
@@ -272,7 +272,7 @@ pub(crate) fn check_open_part(record: &mut StudyRecord, at: Option<LoadShare>) -
     let Some(id) = record.earlier().map(|earlier| earlier.study.id.clone()) else { return Ok(()) };
     match record.store().open_part(&id).map_err(Failure::missing)? {
         Some(part) if at != Some(part.share) => Err(Failure::usage(format!(
-            "cannot resume study {id}: its open part is at {}, which was not typed now\n  type --at {}%, or leave out --resume",
+            "cannot resume study {id}: it measures response times at {}, and this command does not\n  add --at {}%, or leave out --resume",
             part.share,
             part.share.percent()
         ))),

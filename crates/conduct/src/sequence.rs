@@ -123,7 +123,7 @@ impl<'a> Sequence<'a> {
 /// Which of the sequences that were begun (newest first) is meant: of this name, or of the beginning of its name that no other
 /// shares; without one, the newest.
 fn meant(name: Option<&str>, begun: Vec<String>) -> Result<String, Failure> {
-    let none = || Failure::usage("--resume finds no search that was begun; leave it out to begin one");
+    let none = || Failure::usage("--resume finds no interrupted search; leave it out to start one");
     let Some(name) = name else { return begun.into_iter().next().ok_or_else(none) };
     if begun.iter().any(|begun| begun == name) {
         return Ok(name.to_owned());
@@ -150,8 +150,8 @@ mod tests {
             (Some("0712-a"), Ok("0712-a")),
             (Some("0711"), Ok("0711-c")),
             (Some("0712"), Err("find study 0712: it is the beginning of 0712-ab, 0712-a; give more of the name")),
-            (Some("0714"), Err("--resume finds no search that was begun; leave it out to begin one")),
-            (Some(""), Err("--resume finds no search that was begun; leave it out to begin one")),
+            (Some("0714"), Err("--resume finds no interrupted search; leave it out to start one")),
+            (Some(""), Err("--resume finds no interrupted search; leave it out to start one")),
         ] {
             let meant = meant(name, begun()).map_err(|failure| failure.message);
             assert_eq!(meant.as_deref().map_err(String::as_str), found, "{name:?}");

@@ -14,6 +14,7 @@ use stampede_seam::{Backend, Platform};
 
 use crate::exit::{Exit, Failure};
 use crate::host::{Bench, Host, Lock};
+use crate::notices::ToldFindings;
 use crate::{connections, detected, php_setups, revisions};
 
 /// What every case of a plan is served under.
@@ -249,6 +250,7 @@ pub(crate) struct Site<'a> {
     pub(crate) machine: Machine,
     pub(crate) pinning: CpuLayout,
     pub(crate) backend: Backend,
+    pub(crate) told: ToldFindings,
 }
 
 impl<'a> Site<'a> {
@@ -270,7 +272,7 @@ impl<'a> Site<'a> {
         let pinning =
             if elsewhere.is_some() { CpuLayout { server: Vec::new(), generator: Vec::new() } } else { pinning };
         let machine = elsewhere.unwrap_or_else(|| bench.host.machine());
-        Ok(Self { stop, ground, machine, pinning, backend })
+        Ok(Self { stop, ground, machine, pinning, backend, told: ToldFindings::default() })
     }
 
     /// Who it is for.

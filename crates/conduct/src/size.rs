@@ -176,7 +176,7 @@ impl<'a> Sizing<'a> {
             let Some(took) = self.trials(&site, number, cell, blocks, roles).await? else { return Ok(()) };
             (spent, longest) = (spent + took, longest.max(took));
             if self.says_nothing() {
-                self.sequence.note("no trial says anything of a size");
+                self.sequence.note("no trial is valid");
                 return Ok(());
             }
         }
@@ -208,7 +208,7 @@ impl<'a> Sizing<'a> {
         let what = match roles {
             [SizeRole::Search] => format!("trial {number}: {name}"),
             [SizeRole::Watch] => format!(
-                "trial {number}: {name}, for {} s: memory grew in its trials, and this shows whether that goes on",
+                "trial {number}: {name}, for {} s: memory grew in its trials, and this shows whether it continues to grow",
                 watch(&self.plan).as_secs()
             ),
             _ => format!("trial {number}: {name}, {blocks} rounds to confirm it"),
@@ -315,7 +315,7 @@ fn planned(plan: &SizePlan, cell: &SizeCell, role: SizeRole) -> Result<ComparePl
     let candidate = plan.plan.candidates.get(cell.runtime);
     let candidate = candidate.ok_or_else(|| stampede_core::TuningProblem {
         tunable: "runtime".to_owned(),
-        problem: "is none of those that are searched".to_owned(),
+        problem: "is not one of those that are tried".to_owned(),
         fix: "name another".to_owned(),
     })?;
     let side = match role {

@@ -383,7 +383,7 @@ fn introduce(bench: Bench<'_>, study: &Study, pilots: bool, window_by_pilots: bo
         let each = study.rounds.time_of_pilot(cases).map_or(MOST_PILOT, |most| most.min(MOST_PILOT));
         let most = (each * cases as u32).as_secs();
         bench.note(&format!(
-            "first a pilot of each case: a short trial that finds its warm-up (at most {most} s in all; --warm-up 1s skips it)"
+            "first a pilot run of each case, which finds how long it must warm up ({most} s in all at most; --warm-up 1s skips it)"
         ));
     }
 }

@@ -150,7 +150,8 @@ impl<'a> Tune<'a> {
         let Some(winner) = best(&self.tried).map(|best| best.point.clone()) else {
             return Err(Failure {
                 exit: Exit::TrialFailed,
-                message: "no setting could be measured, the defaults neither; stampede show latest says why".to_owned(),
+                message: "no setting could be measured, not even the defaults; stampede show latest shows why"
+                    .to_owned(),
             });
         };
         self.hold(&site, &winner).await
@@ -162,14 +163,13 @@ impl<'a> Tune<'a> {
         let mut suspected = None;
         let mut most_workers = self.connections_each();
         if let Some(most) = most_workers.filter(|_| self.space.workers(&self.space.default).is_some()) {
-            self.sequence
-                .note(&format!("no more than {most} workers are tried: the database takes no more connections"));
+            self.sequence.note(&format!("at most {most} workers are tried: the database allows no more connections"));
         }
         let mut locked = false;
         let (mut spent, mut longest, mut first) = (Duration::ZERO, Duration::ZERO, None);
         for number in 1.. {
             if number > 1 && spent + longest > self.plan.budget.search {
-                self.sequence.note("the time of the search is used up");
+                self.sequence.note("the time budget is used up");
                 return Ok(());
             }
             let seed = self.plan.plan.seed.unwrap_or_default();

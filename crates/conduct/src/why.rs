@@ -28,7 +28,7 @@ impl WhyQuestion {
         let StoredStudy { study, trials, .. } = store.load(study).map_err(Failure::unknown_or_missing)?;
         if study.kind == StudyKind::Why && case.is_none() {
             return Err(Failure::usage(format!(
-                "study {} says why already: stampede show {0}\n  name a case of it, or another --study",
+                "study {} is already one of stampede why: stampede show {0}\n  name a case of it, or another --study",
                 study.id
             )));
         }
@@ -90,7 +90,7 @@ impl WhyQuestion {
                 Ok(Self { case: case.clone(), changed: changed.to_vec(), study })
             }
             _ => Err(Failure::usage(format!(
-                "study {} was not begun by stampede why\n  resume it with the command that began it, or name another",
+                "study {} was not started by stampede why\n  resume it with the command that started it, or name another",
                 study.id
             ))),
         }

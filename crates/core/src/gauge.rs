@@ -92,6 +92,11 @@ pub enum Gauge {
     IdleTransactions,
     /// Requests that wait for the lock of a session's file.
     SessionLockWaits,
+    /// Connections that the kernel lets wait to be accepted at one address: the backlog that the server asked for, no more than
+    /// `net.core.somaxconn` ([listen(2)](https://man7.org/linux/man-pages/man2/listen.2.html)).
+    AcceptQueueLimit,
+    /// `net.core.somaxconn`, where the connections are accepted.
+    LongestAcceptQueue,
 }
 
 impl Gauge {

@@ -188,13 +188,13 @@ pub enum ParseSloError {
     #[error("is not a term such as p99<100ms or errors<0.1%")]
     Term,
     /// Nothing has this name.
-    #[error("is about none of p50, p90, p95, p99, p99.9 and errors")]
+    #[error("does not begin with p50, p90, p95, p99, p99.9 or errors")]
     Name,
     /// The limit of a response time is none.
-    #[error("has no limit such as 100ms, from 10us to 1h")]
+    #[error("does not end with a time from 10us to 1h, such as 100ms")]
     Time,
     /// The limit of the errors is none.
-    #[error("has no limit such as 0.1%, above 0 and below 100%")]
+    #[error("does not end with a share above 0 and below 100%, such as 0.1%")]
     Share,
 }
 

@@ -53,7 +53,7 @@ pub async fn vantage(
     let started = Generators::start(here, carriers, &program, pods, purpose, boot(), go_first).await;
     let generators = started.map_err(Failure::missing)?;
     if let Some((name, reason)) = generators.io_uring_refused() {
-        note(&format!("backend epoll: io-uring is refused at generator {name}: {reason}"));
+        note(&format!("backend epoll: generator {name} cannot use io_uring: {reason}"));
     }
     let mut sum = Some(0.0);
     for (name, most) in generators.measure_most(cpus, backend).await {
@@ -66,9 +66,9 @@ pub async fn vantage(
     let asked: f64 = loads.into_iter().map(highest_rate).sum();
     if let Some(sum) = sum.filter(|sum| asked > *sum) {
         notices.warning(&format!(
-            "{asked:.0} requests a second are asked for, and the generators can send {sum:.0} at most"
+            "the load is {asked:.0} requests a second, and the generators can send {sum:.0} at most"
         ));
-        notices.note("  add generators or processors for them, or lower the rate");
+        notices.note("  add generators, give them more CPUs, or lower the rate");
     }
     Ok(generators)
 }

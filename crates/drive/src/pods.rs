@@ -107,7 +107,7 @@ impl PodGenerators {
         let note = |words: &str| bench.note(words);
         note(&format!("{count} pods in the namespace {} of {}", cluster.namespace(), cluster.context()));
         if cpus.fract() > 0.0 {
-            note(&format!("  {cpus} processors each: what they can send is measured of whole ones"));
+            note(&format!("  {cpus} processors each: how much they can send is only measured for whole processors"));
         }
         Pods::start(cluster, &order, &note).await.map_err(Failure::missing)
     }

@@ -378,7 +378,7 @@ pub enum CalibrationError {
     NoStudy,
     /// Latencies under more load hold waiting already.
     #[error(
-        "study {study} has no case with one request at a time, and latencies under more load hold waits already\n  measure one: {command}"
+        "no case of study {study} was measured with one request at a time, from which a forecast is made (response times under more load include waiting)\n  measure one first: {command}"
     )]
     NotOneAtATime {
         /// The study.

@@ -38,7 +38,7 @@ pub fn candidate<'a>(plan: &'a ComparePlan, name: Option<&str>) -> Result<&'a Ca
         _ => {
             let names: Vec<&str> = plan.candidates.iter().map(|candidate| candidate.id.as_str()).collect();
             Err(Failure::usage(format!(
-                "one case is exported\n  name one of {} with --case, or one runtime",
+                "only one case can be exported\n  name one of {} with --case, or one runtime",
                 names.join(", ")
             )))
         }
@@ -115,8 +115,7 @@ impl<'a> BundleRequest<'a> {
         let Self { listen, .. } = self;
         if listen.port() < FIRST_PORT {
             return Err(Failure::usage(format!(
-                "--listen {listen}: servers have no rights of root, and ports below {FIRST_PORT} are root's\n  take 8080, and \
-                 let what is in front of it have the other port"
+                "--listen {listen}: servers do not run as root, and ports below {FIRST_PORT} need root\n  use 8080, behind a proxy that listens on the other port"
             )));
         }
         Ok(())
@@ -150,7 +149,9 @@ pub async fn make_bundle(
             Some(containers_of(software, plan, &[], cpus.clone(), onlooker).await?)
         }
         PlatformChoice::Kubernetes(_) => {
-            return Err(Failure::usage("files are made from this machine or its engine; use --platform docker"));
+            return Err(Failure::usage(
+                "files can only be made for this machine or its containers; use --platform docker",
+            ));
         }
     };
     // Kept for the copy in which an application is prepared.
@@ -193,7 +194,7 @@ pub async fn make_bundle(
         && case.runtime_version != version
     {
         onlooker.notices.warning(&format!(
-            "study {} measured {}, and what is here is {version}; that is exported, and was not measured",
+            "study {} measured {}, and {version} is installed now: that one is exported, and was not measured",
             study.id, case.runtime_version
         ));
     }

@@ -1,6 +1,6 @@
 //! The kernel's own account of listening sockets, asked for over netlink
-//! ([sock_diag(7)](https://man7.org/linux/man-pages/man7/sock_diag.7.html)): how many connections wait to be accepted. Only
-//! listening sockets are listed, so that the cost does not grow with the number of connections.
+//! ([sock_diag(7)](https://man7.org/linux/man-pages/man7/sock_diag.7.html)): how many connections wait to be accepted, and how
+//! many may. Only listening sockets are listed, so that the cost does not grow with the number of connections.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -33,6 +33,15 @@ const UNIX_QUEUE: u16 = 4;
 /// The kernel answers at once.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// Connections that wait to be accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AcceptQueue {
+    /// How many wait.
+    pub(crate) waiting: u64,
+    /// How many may: of a listening socket the kernel tells it where it tells the send queue of others.
+    pub(crate) most: u64,
+}
+
 /// A line to the kernel.
 pub(crate) struct AcceptQueues {
     socket: OwnedFd,
@@ -49,8 +58,8 @@ impl AcceptQueues {
 
     /// How many connections wait at each of these addresses; nothing where nothing listens. Several sockets on one address
     /// (`SO_REUSEPORT`) are added up.
-    pub(crate) fn read(&self, endpoints: &[Endpoint]) -> io::Result<Vec<Option<u64>>> {
-        let mut waiting = vec![None; endpoints.len()];
+    pub(crate) fn read(&self, endpoints: &[Endpoint]) -> io::Result<Vec<Option<AcceptQueue>>> {
+        let mut waiting: Vec<Option<AcceptQueue>> = vec![None; endpoints.len()];
         let has = |family: u8| endpoints.iter().any(|endpoint| family_of(endpoint) == family);
         for family in [AF_INET, AF_INET6, AF_UNIX] {
             if !has(family) {
@@ -59,14 +68,16 @@ impl AcceptQueues {
             send(&self.socket, &question(family), SendFlags::empty())?;
             self.listen(|endpoint, queue| {
                 if let Some(place) = endpoints.iter().position(|known| *known == endpoint) {
-                    *waiting[place].get_or_insert(0) += u64::from(queue);
+                    let all = waiting[place].get_or_insert_default();
+                    all.waiting += queue.waiting;
+                    all.most += queue.most;
                 }
             })?;
         }
         Ok(waiting)
     }
 
-    fn listen(&self, mut each: impl FnMut(Endpoint, u32)) -> io::Result<()> {
+    fn listen(&self, mut each: impl FnMut(Endpoint, AcceptQueue)) -> io::Result<()> {
         let mut buffer = vec![0; 32 << 10];
         loop {
             let (count, _) = recv(&self.socket, &mut buffer[..], RecvFlags::empty())?;
@@ -125,7 +136,7 @@ fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
 }
 
 /// A listening socket from an `inet_diag_msg` or a `unix_diag_msg`.
-fn listener(content: &[u8]) -> Option<(Endpoint, u32)> {
+fn listener(content: &[u8]) -> Option<(Endpoint, AcceptQueue)> {
     match *content.first()? {
         AF_UNIX => {
             let (mut name, mut queue) = (None, None);
@@ -133,7 +144,7 @@ fn listener(content: &[u8]) -> Option<(Endpoint, u32)> {
             while let Some((kind, value, after)) = attribute(attributes) {
                 match kind {
                     UNIX_NAME => name = Some(value),
-                    UNIX_QUEUE => queue = number(value, 0),
+                    UNIX_QUEUE => queue = accept_queue(value, 0),
                     _ => {}
                 }
                 attributes = after;
@@ -148,9 +159,14 @@ fn listener(content: &[u8]) -> Option<(Endpoint, u32)> {
                 AF_INET6 => IpAddr::from(<[u8; 16]>::try_from(content.get(8..24)?).ok()?),
                 _ => return None,
             };
-            Some((Endpoint::Tcp(SocketAddr::new(ip, port)), number(content, 56)?))
+            Some((Endpoint::Tcp(SocketAddr::new(ip, port)), accept_queue(content, 56)?))
         }
     }
+}
+
+/// Two lengths beside each other: `udiag_rqueue` and `udiag_wqueue`, or `idiag_rqueue` and `idiag_wqueue`.
+fn accept_queue(bytes: &[u8], at: usize) -> Option<AcceptQueue> {
+    Some(AcceptQueue { waiting: number(bytes, at)?.into(), most: number(bytes, at + 4)?.into() })
 }
 
 /// The first attribute: its type, its value and what follows it.
@@ -169,8 +185,25 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::{UnixListener, UnixStream};
+    use std::path::Path;
 
     use super::*;
+    use crate::kernel_text::longest_accept_queue;
+
+    #[test]
+    fn a_queue_is_as_long_as_was_asked_for_and_the_kernel_allows() {
+        let queues = AcceptQueues::open().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let (tcp, unix) = (TcpListener::bind("127.0.0.1:0").unwrap(), UnixListener::bind(&path).unwrap());
+        let both = [Endpoint::Tcp(tcp.local_addr().unwrap()), Endpoint::Unix(path)];
+        let (_, longest) = longest_accept_queue(Path::new("/")).unwrap();
+        for (asked, most) in [(7, 7), (1 << 20, longest)] {
+            rustix::net::listen(&tcp, asked).unwrap();
+            rustix::net::listen(&unix, asked).unwrap();
+            assert_eq!(queues.read(&both).unwrap(), [Some(AcceptQueue { waiting: 0, most }); 2], "{asked}");
+        }
+    }
 
     #[test]
     fn connections_that_nobody_accepted_are_counted() {
@@ -188,6 +221,7 @@ mod tests {
         for waiting in 0..4u64 {
             let read = queues.read(&all).unwrap();
             for (endpoint, read) in all.iter().zip(read) {
+                let read = read.map(|queue| queue.waiting);
                 assert_eq!(read, (*endpoint != nowhere).then_some(waiting), "{endpoint}");
             }
             held.push((
@@ -197,7 +231,7 @@ mod tests {
             ));
         }
         let accepted = four.accept().unwrap();
-        assert_eq!(queues.read(&all).unwrap()[0], Some(3));
+        assert_eq!(queues.read(&all).unwrap()[0].map(|queue| queue.waiting), Some(3));
         drop((accepted, held, unix));
     }
 

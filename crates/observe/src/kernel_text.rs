@@ -17,6 +17,13 @@ pub(crate) fn refused(root: &Path) -> Vec<(Gauge, u64)> {
         .collect()
 }
 
+/// The longest accept queue that a server gets, whatever it asks for: `net.core.somaxconn` of this network namespace
+/// ([listen(2)](https://man7.org/linux/man-pages/man2/listen.2.html)).
+pub(crate) fn longest_accept_queue(root: &Path) -> Option<(Gauge, u64)> {
+    let text = fs::read_to_string(root.join("proc/sys/net/core/somaxconn")).ok()?;
+    Some((Gauge::LongestAcceptQueue, text.trim().parse().ok()?))
+}
+
 /// A counter of `/proc/net/netstat`: a line of names, then a line of values.
 fn extended_tcp(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
@@ -92,6 +99,17 @@ mod tests {
     #[test]
     fn this_machine_counts_what_it_refuses() {
         assert_eq!(refused(Path::new("/")).len(), 2);
+        assert!(longest_accept_queue(Path::new("/")).is_some_and(|(_, most)| most > 0));
+    }
+
+    #[test]
+    fn the_longest_queue_is_read_where_it_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let core = folder.path().join("proc/sys/net/core");
+        fs::create_dir_all(&core).unwrap();
+        assert_eq!(longest_accept_queue(folder.path()), None);
+        fs::write(core.join("somaxconn"), "4096\n").unwrap();
+        assert_eq!(longest_accept_queue(folder.path()), Some((Gauge::LongestAcceptQueue, 4_096)));
     }
 
     #[test]

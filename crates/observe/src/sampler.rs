@@ -225,13 +225,20 @@ impl Kernel {
                 self.queues = AcceptQueues::open().ok();
             }
             let waiting = waiting.unwrap_or_default();
-            let known = waiting.iter().flatten().copied().reduce(|sum, more| sum + more);
+            let known = waiting.iter().flatten().map(|queue| queue.waiting).reduce(|sum, more| sum + more);
             self.told.store(known.unwrap_or(UNKNOWN), Ordering::Relaxed);
             for (series, waiting) in queues.iter_mut().zip(waiting) {
-                series.push(at, waiting.map(|waiting| (Gauge::AcceptQueue, waiting)).as_slice());
+                // How long it may be does not change while it is listened on: it is told once.
+                let is_first = !series.columns.contains_key(&Gauge::AcceptQueueLimit);
+                let most = waiting.filter(|_| is_first).map(|queue| (Gauge::AcceptQueueLimit, queue.most));
+                let waiting = waiting.map(|queue| (Gauge::AcceptQueue, queue.waiting));
+                series.push(at, &waiting.into_iter().chain(most).collect::<Vec<_>>());
             }
             let at = clock.now();
             let mut figures = kernel_text::refused(Path::new("/"));
+            if machine.is_empty() {
+                figures.extend(kernel_text::longest_accept_queue(Path::new("/")));
+            }
             figures.extend(kernel_text::processors(Path::new("/")));
             figures.extend(kernel_text::swapped(Path::new("/")));
             if self.unified.is_empty() {

@@ -93,7 +93,10 @@ fn a_server_that_does_not_answer_delays_nothing_and_is_asked_once() {
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     assert_eq!(unit("quick").values(Gauge::Requests).max(), Some(9));
     assert!(!of(SeriesSource::Machine).is_empty());
-    assert!(of(SeriesSource::Listener(AddressId::new("front"))).values(Gauge::AcceptQueue).count() > 0);
+    let front = of(SeriesSource::Listener(AddressId::new("front")));
+    assert!(front.values(Gauge::AcceptQueue).count() > 0);
+    assert_eq!(front.values(Gauge::AcceptQueueLimit).count(), 1);
+    assert_eq!(of(SeriesSource::Machine).values(Gauge::LongestAcceptQueue).count(), 1);
 }
 
 #[test]

@@ -29,7 +29,11 @@ pub(crate) fn read_apps(
         } else if known.contains(&name.as_str()) {
             chosen.push(Some(name.clone()));
         } else {
-            mistakes.add(place, format!("is no app of {}", workload.id), suggest(name, known.iter().copied()));
+            mistakes.add(
+                place,
+                format!("is not an app of workload {}", workload.id),
+                suggest(name, known.iter().copied()),
+            );
         }
     }
     chosen

@@ -35,7 +35,7 @@ impl RuntimesAsked<'_> {
     pub(crate) fn place(self, name: &str) -> String {
         match self {
             Self::Listed(_) => format!("--runtimes {name}"),
-            Self::One(_) => format!("runtime {name}"),
+            Self::One(_) => name.to_owned(),
         }
     }
 
@@ -111,7 +111,8 @@ pub(crate) fn read_settings(
                 let has = |one: &&&'static dyn Runtime| one.tunables().iter().any(|tunable| tunable.name == bare);
                 match chosen.iter().find(has).or_else(|| catalogue.runtimes().iter().find(has)) {
                     Some(owner) => {
-                        mistakes.add(place, "lacks the runtime", format!("use --set {}.{set}", owner.id()));
+                        let fix = format!("write --set {}.{set}", owner.id());
+                        mistakes.add(place, "does not name the runtime that has this setting", fix);
                     }
                     None => mistakes.add(place, format!("names {runtime}, which is not a runtime"), fix),
                 }
@@ -196,7 +197,7 @@ mod tests {
                 "is for a runtime that is not compared",
                 "add go to --runtimes",
             ),
-            (RuntimesAsked::One("caddy-fpm"), "runtime go", "is for another runtime", "leave it out"),
+            (RuntimesAsked::One("caddy-fpm"), "go", "is for another runtime", "leave it out"),
         ] {
             let told = asked.of_another(&go);
             assert_eq!((asked.place("go").as_str(), told.0), (place, problem));

@@ -105,11 +105,11 @@ pub struct CompareFlags {
     pub sampling: SamplingFlag,
     #[command(flatten)]
     pub inside: InsideFlag,
-    /// Do not measure the reference server, which shows drift of the machine: saves about 1.5 s a round
-    #[arg(long, help_heading = "Study")]
+    /// Do not measure the reference server, whose rate shows whether the machine's speed changes: saves about 1.5 s a round
+    #[arg(long = "no-reference-server", alias = "no-yard-stick", help_heading = "Study")]
     pub no_yard_stick: bool,
-    /// Measure by how much one case seems to differ from itself here (10 rounds, or --rounds). Later studies under the same
-    /// limits and kind of load do not report smaller differences
+    /// Measure the noise of this machine: compare the first case with itself (10 rounds, or --rounds). Later studies with the
+    /// same limits and kind of load then report no smaller differences
     #[arg(long, conflicts_with = "max_time", help_heading = "Study")]
     pub calibrate: bool,
     #[command(flatten)]
@@ -465,6 +465,8 @@ impl ComparePlan {
         };
         let images = read_images(&flags.images, &mut mistakes);
         let (cases, choice) = read_cases(runtimes, images, &set, file.as_ref(), apps, catalogue, &mut mistakes);
+        // `tune shop`: that shop is no runtime says it all, and not also that nothing else was named.
+        let is_misplaced = given.runtime.is_some() && flags.subject.subject.is_none() && cases.is_empty();
         check_alone(&cases, &topology, &mut mistakes);
         let workload = served.as_ref().ok().map(|served| &served.workload);
         let chosen_apps = read_apps(chosen_apps.as_deref(), workload, &mut mistakes);
@@ -546,6 +548,8 @@ impl ComparePlan {
             let needed = LeastTime { cases, each: warm_up + duration, pilots, open_part: at.is_some() };
             make_room(rounds, max_time, needed, &mut mistakes)
         };
+        let served =
+            if is_misplaced && !mistakes.is_empty() { served.map_err(|_| Mistakes(Vec::new())) } else { served };
         let Served { workload, unrecorded, look } = mistakes.finish(served)?;
         Ok(Self {
             workload,

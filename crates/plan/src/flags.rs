@@ -47,7 +47,7 @@ pub struct AppFlag {
 /// What serves it.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RuntimesFlag {
-    /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
+    /// Runtimes, separated by commas, or `all` installed ones; `stampede list runtimes` lists them [default: the plan's, or all]
     #[arg(long, value_name = "A,B", help_heading = "What")]
     pub runtimes: Option<String>,
 }
@@ -82,7 +82,7 @@ impl ExchangesFlag {
 /// Other rows for its scenario.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FeederFlag {
-    /// Another data file for the workload's scenario: payloads=people.tsv (may be repeated)
+    /// Data file that a scenario takes its values from, in place of its own: payloads=people.tsv (may be repeated)
     #[arg(long = "feeder", value_name = "NAME=FILE", help_heading = "What")]
     pub feeders: Vec<String>,
 }
@@ -90,7 +90,7 @@ pub struct FeederFlag {
 /// Which PHP.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PhpFlag {
-    /// The build of PHP: 8.4, or the path of a command line program [default: that of `php` on the search path]
+    /// PHP version, such as 8.4, or the path of its command line program [default: that of `php` on the search path]
     #[arg(long, value_name = "PHP", help_heading = "What")]
     pub php: Option<String>,
 }
@@ -101,10 +101,10 @@ pub struct DeploymentFlags {
     /// Change a setting: nginx-fpm.pm.max_children=8 (may be repeated)
     #[arg(long, value_name = "RUNTIME.SETTING=VALUE", help_heading = "What")]
     pub set: Vec<String>,
-    /// CPUs for the whole deployment [default: 1]
+    /// CPUs that all its processes together may use: 0.5, 2 [default: 1]
     #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
     pub cpus: Option<String>,
-    /// Memory for the whole deployment [default: 512Mi]
+    /// Memory that all its processes together may use: 256Mi, 1Gi [default: 512Mi]
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
     pub memory: Option<String>,
 }
@@ -120,7 +120,7 @@ pub struct LoadFlag {
 /// How long each trial is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DurationFlag {
-    /// Length of the measuring window of each trial [default: up to 8s, chosen by short pilot runs]
+    /// How long each trial is measured, after the warm-up: 5s, 1m [default: up to 8s, chosen by short pilot runs]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub duration: Option<String>,
 }
@@ -128,8 +128,8 @@ pub struct DurationFlag {
 /// How long it is loaded before that.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WarmUpFlag {
-    /// Load before the window, not counted; auto determines it by a short trial of each case [default: auto if windows are 5s
-    /// or longer, otherwise 1s]
+    /// Load before the measurement, not counted; auto finds out in a short trial of each case how long it must be [default: auto
+    /// if --duration is 5s or longer, otherwise 1s]
     #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub warm_up: Option<String>,
 }
@@ -137,8 +137,8 @@ pub struct WarmUpFlag {
 /// How often all is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RoundsFlag {
-    /// Rounds, each of which measures every case once. auto: until the result is clear (a case whose result is clear
-    /// already is measured no further); a number: exactly that many; a verdict needs 3 [default: auto]
+    /// Rounds, each of which measures every case once. auto: until the result is clear, and no longer than --max-time (a
+    /// case whose result is clear earlier is then left out). A number: exactly that many; a verdict needs 3 [default: auto]
     #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Study")]
     pub rounds: Option<String>,
 }
@@ -170,7 +170,7 @@ pub struct PrecisionFlag {
 /// Which random numbers.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SeedFlag {
-    /// Seed of the order of cases; the same seed gives the same order
+    /// Seed of the random order of cases; the same seed gives the same order [default: a random one, which the report names]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
     pub seed: Option<String>,
 }
@@ -178,9 +178,9 @@ pub struct SeedFlag {
 /// Who drives the load.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GeneratorsFlag {
-    /// Drive the load from several generators that begin at the same moment: local[:N] processes of this machine,
-    /// ssh:DESTINATION[:N], kubernetes[:N] pods of a cluster, or exec:'COMMAND'[:N], which runs the command that
-    /// follows it [example: local:2,ssh:me@host]
+    /// Send the load from several load generators that start at the same moment: local[:N] processes of this machine,
+    /// ssh:DESTINATION[:N], kubernetes[:N] pods of a cluster, or exec:'COMMAND'[:N], a command of yours that starts them
+    /// elsewhere [default: one, in this process] [example: local:2,ssh:me@host]
     #[arg(long, value_name = "A,B", help_heading = "Load")]
     pub generators: Option<String>,
 }
@@ -188,7 +188,7 @@ pub struct GeneratorsFlag {
 /// Where servers are reached.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ServerAddressFlag {
-    /// The address of this machine on which servers listen: one that generators elsewhere reach [default: 127.0.0.1]
+    /// The address of this machine on which servers listen; load generators on other machines must reach it [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", help_heading = "Load")]
     pub server_address: Option<String>,
 }
@@ -196,8 +196,8 @@ pub struct ServerAddressFlag {
 /// At which share of the throughput latency is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct AtFlag {
-    /// Afterwards measure latency at a fixed rate: this share of the slowest candidate's throughput for all, and then of each
-    /// one's own [example: 70%]
+    /// Then also measure response times below saturation: every case at this share of the slowest one's throughput, and each at
+    /// this share of its own [default: not measured] [example: 70%]
     #[arg(
         long,
         value_name = "SHARE",
@@ -211,8 +211,8 @@ pub struct AtFlag {
 /// How the cases of a round are measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OrderFlag {
-    /// How the cases of a round are measured. windows: one after another; turns (experimental): all run at once and are
-    /// measured alternately, about 0.4 s each; auto: turns where these are reliable [default: windows]
+    /// How the cases of a round are measured. windows: one after another; turns (experimental): all servers are started and
+    /// get the load alternately, about 0.4 s each; auto: turns if they are reliable for this load [default: windows]
     #[arg(long, value_name = "ORDER", help_heading = "Study")]
     pub order: Option<String>,
 }
@@ -220,7 +220,7 @@ pub struct OrderFlag {
 /// How long first answers may take.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReadyTimeoutFlag {
-    /// Time limit for the first response, and for each one that is checked before the load [default: 30s]
+    /// Time limit for a server's first response, and for each response that is checked before the load [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub ready_timeout: Option<String>,
 }
@@ -228,8 +228,8 @@ pub struct ReadyTimeoutFlag {
 /// Where deployments run.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlatformFlags {
-    /// Where deployments run: local, as processes of this machine; docker, each in a container of this machine's engine
-    /// under the same limits; or, of --image, kubernetes, as pods of a cluster [default: local]
+    /// Where servers run: local, as processes of this machine; docker, in containers of this machine under the same limits;
+    /// kubernetes, as pods of a cluster (only with --image) [default: local]
     #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
     pub platform: Option<String>,
     /// What containers are made of.
@@ -240,8 +240,8 @@ pub struct PlatformFlags {
 /// What containers are made of.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BaseImageFlag {
-    /// With --platform docker: an image of Debian or Ubuntu, such as debian:bookworm, in which the runtimes' packages are
-    /// installed, once [default: makers, each runtime's official image]
+    /// With --platform docker: install the runtimes' packages, once, in this image of Debian or Ubuntu, such as debian:bookworm
+    /// [default: makers, each runtime's official image]
     #[arg(long, value_name = "IMAGE", help_heading = "Study")]
     pub base_image: Option<String>,
 }
@@ -249,10 +249,10 @@ pub struct BaseImageFlag {
 /// Which cluster, and which namespace of it.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ClusterFlags {
-    /// The context of the kubeconfig [default: its current one]
+    /// Context of your kubeconfig [default: its current one]
     #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
     pub kube_context: Option<String>,
-    /// The namespace; nothing outside it is touched [default: the context's]
+    /// Namespace; nothing outside it is touched [default: the context's]
     #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
     pub namespace: Option<String>,
 }
@@ -263,11 +263,11 @@ pub struct PodFlags {
     /// Where they are.
     #[command(flatten)]
     pub cluster: ClusterFlags,
-    /// With generators in a cluster: an image that has this version of Stampede, for their pods
+    /// With load generators in a cluster: the image of their pods, which must have this version of Stampede
     #[arg(long, value_name = "IMAGE", help_heading = "Kubernetes")]
     pub generator_image: Option<String>,
-    /// With generators in a cluster: processors of each, also a part of one [default: as many as --threads; 1 under
-    /// --platform kubernetes]
+    /// With load generators in a cluster: CPUs of each, such as 0.5 or 2 [default: as many as --threads; 1 with --platform
+    /// kubernetes]
     #[arg(long, value_name = "CPUS", help_heading = "Kubernetes")]
     pub generator_cpus: Option<f64>,
 }
@@ -275,7 +275,7 @@ pub struct PodFlags {
 /// Whether anything is fetched for it.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct OfflineFlag {
-    /// With containers: fetch and install nothing. Where an image or package is missing, list what is and measure nothing
+    /// With containers: download and install nothing. If an image or package is missing, list it and stop
     #[arg(long, help_heading = "Study")]
     pub offline: bool,
 }
@@ -283,7 +283,7 @@ pub struct OfflineFlag {
 /// What is read while it is measured.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct SamplingFlag {
-    /// Do not sample servers and kernel while measuring (by default ten times a second)
+    /// Do not read the counters of servers and kernel while measuring (by default ten times a second)
     #[arg(long, help_heading = "Study")]
     pub no_sampling: bool,
 }
@@ -291,7 +291,7 @@ pub struct SamplingFlag {
 /// Whether the stacks of PHP are sampled.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct InsideFlag {
-    /// Profile PHP in half of each window; the other half shows the overhead
+    /// Profile PHP in half of each measurement; the other half shows what profiling costs
     #[arg(long, help_heading = "Study")]
     pub inside: bool,
 }
@@ -302,7 +302,7 @@ pub(crate) const INSIDE_RATE: u32 = 99;
 /// What answers must be.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SloFlag {
-    /// Limits that must hold: 'p99<100ms,errors<0.1%'
+    /// Limits that must hold: 'p99<100ms,errors<0.1%' [default: the plan's, or none]
     #[arg(long, value_name = "TERMS", help_heading = "What")]
     pub slo: Option<String>,
 }
@@ -319,7 +319,7 @@ pub struct TopologyFlags {
     /// How the balancer chooses a replica: round-robin or least-connections [default: round-robin]
     #[arg(long, value_name = "HOW", help_heading = "Topology")]
     pub balance: Option<String>,
-    /// Idle connections that the balancer keeps to replicas, or off [default: 32]
+    /// Idle connections that the balancer keeps open to the replicas, or off [default: 32]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Topology")]
     pub upstream_keepalive: Option<String>,
     /// Clients speak TLS to the balancer
@@ -341,7 +341,7 @@ pub struct TopologyFlags {
     /// How far clients are away.
     #[command(flatten)]
     pub client_rtt: ClientRttFlag,
-    /// Bandwidth between client and front, each way: 100mbit
+    /// Bandwidth between client and server, each way: 100mbit [default: unlimited]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Topology")]
     pub client_bandwidth: Option<String>,
     /// Open a new connection for each request (Connection: close)
@@ -371,7 +371,7 @@ pub struct DumpFlag {
 /// When load may begin.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReadyFlag {
-    /// When load may begin: port (it accepts connections) or request (a real answer) [default: request]
+    /// When a server is ready for load: port (it accepts connections) or request (it answers one) [default: request]
     #[arg(long, value_name = "WHEN", help_heading = "Topology")]
     pub ready: Option<String>,
 }
@@ -379,7 +379,7 @@ pub struct ReadyFlag {
 /// How far clients are away.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ClientRttFlag {
-    /// Round-trip time between client and front, added to this machine's own: 20ms
+    /// Round-trip time between client and server, added to this machine's own: 20ms [default: none]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Topology")]
     pub client_rtt: Option<String>,
 }

@@ -33,53 +33,53 @@ const DEFAULT_ROUNDS: u32 = 5;
 #[derive(Args, Clone, Debug, Default)]
 #[expect(missing_docs, reason = "each group says what it is")]
 pub struct ForecastFlags {
-    /// Which of its cases, where several had one request at a time
+    /// Which case of the study [default: the only one that had one request at a time]
     #[arg(long, value_name = "CASE", help_heading = "Calibration")]
     pub case: Option<String>,
-    /// Another study of the same runtime (may be repeated): closed loads of more connections show how well requests share the
-    /// CPU, low open loads how much longer an instance takes that was idle
+    /// Another study of the same runtime, which makes the forecast better (may be repeated): one with more connections shows how
+    /// well requests share the CPU, one with a low open load how much longer requests take after a pause
     #[arg(long, value_name = "STUDY", help_heading = "Calibration")]
     pub also: Vec<String>,
     /// Load: open:RATE, open:poisson:RATE, open:FROM..TO/TIME, or closed:CLIENTS
     #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
     pub load: Option<String>,
-    /// In place of --load: a file with the time of a request in each line, in seconds from the first
+    /// In place of --load: a file with one request per line, as its time in seconds after the first
     #[arg(long, value_name = "FILE", conflicts_with = "load", help_heading = "Load")]
     pub trace: Option<PathBuf>,
     /// Multiply the load by this [default: 1]
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "Load")]
     pub times: Option<String>,
-    /// Of closed loads: the round trip between a client and the platform [default: 0ms]
+    /// With closed loads: round-trip time between a client and the platform [default: 0ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub client_rtt: Option<String>,
-    /// Length of the simulation that counts [default: the length of the load's stages, or 5m]
+    /// Simulated time, after the warm-up [default: the length of the load's stages, or 5m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub duration: Option<String>,
-    /// Length of the simulation before that, which does not count [default: 2m under a load that never
-    /// changes, on Cloud Run its idle time more; otherwise none]
+    /// Simulated time before that, not counted [default: 2m if the load is constant, plus the idle time of instances on
+    /// Cloud Run; otherwise none]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub warm_up: Option<String>,
     #[command(flatten)]
     pub service: ServiceFlags,
-    /// CPUs of an instance; each value is simulated: 0.167,0.5,1 [default: as calibrated]
+    /// CPUs of an instance; each value is simulated: 0.167,0.5,1 [default: as in the study]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
     pub cpus: Option<String>,
-    /// Memory of an instance; each value is simulated: 256Mi,512Mi [default: as calibrated]
+    /// Memory of an instance; each value is simulated: 256Mi,512Mi [default: as in the study]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
     pub memory: Option<String>,
-    /// How many requests an instance works on at once; the others that it is given wait [default: the pool that
-    /// the calibrating case was given, or that its runtime has by default]
+    /// Workers of an instance: how many requests it works on at once, while others wait [default: as in the study, or the
+    /// runtime's default for these limits]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub workers: Option<String>,
-    /// Processors that all instances share, as on a laptop [default: each has its own]
+    /// CPUs that all instances share, as on a laptop [default: each has its own]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub host_cpus: Option<String>,
     #[command(flatten)]
     pub waiting: WaitingFlags,
-    /// Extra time of each start, such as for downloading the image [default: 0s]
+    /// Extra time for each start of an instance, such as for downloading the image [default: 0s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub start_wait: Option<String>,
-    /// Instances have more CPU while they start
+    /// Instances get more CPU while they start, as with the startup CPU boost of Cloud Run
     #[arg(long, help_heading = "Service")]
     pub start_boost: bool,
     /// Instances keep their CPU between requests, and are paid for as long as they run
@@ -87,10 +87,10 @@ pub struct ForecastFlags {
     pub cpu_always: bool,
     #[command(flatten)]
     pub price: PriceFlag,
-    /// How often each combination is simulated, with other random arrivals [default: 5]
+    /// How often each combination is simulated, each time with other random gaps between requests [default: 5]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Simulation")]
     pub rounds: Option<String>,
-    /// Seed; the same seed gives the same forecast [default: 1]
+    /// Seed of random numbers; the same seed gives the same forecast [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Simulation")]
     pub seed: Option<String>,
 }

@@ -25,15 +25,15 @@ const COMPOSE_FLAG: &str = "--compose";
 /// Images that are compared as they are.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ImageFlags {
-    /// Compare this container image as it is; it must listen on a port: my/app:fpm, or with a name for tables
-    /// fpm=my/app:fpm (may be repeated)
+    /// Measure this container image as it is; it must listen on a port: my/app:fpm, or fpm=my/app:fpm to name it in tables
+    /// (may be repeated)
     #[arg(long = "image", value_name = "[NAME=]IMAGE", help_heading = "What")]
     pub images: Vec<String>,
-    /// Build the Dockerfile in DIR and compare the image (may be repeated)
+    /// Build the Dockerfile in DIR and measure the image (may be repeated)
     #[arg(long = "dockerfile", value_name = "[NAME=]DIR", help_heading = "What")]
     pub dockerfiles: Vec<String>,
-    /// Compare the services of a file of Docker Compose: its databases and caches run beside them, the others share the limits
-    /// (may be repeated)
+    /// Measure the services of a Docker Compose file together: they share the limits, while its databases and caches run beside
+    /// them without limits (may be repeated)
     #[arg(long = "compose", value_name = "[NAME=]FILE", help_heading = "What")]
     pub composes: Vec<String>,
 }

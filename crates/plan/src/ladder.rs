@@ -18,15 +18,15 @@ use crate::tune::TuneFlags;
 /// The flags of `stampede tune --steps`, unread.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LadderFlags {
-    /// Instead of searching, improve step by step, at most N times: each step changes what the last measurement points to (PHP's
-    /// settings, the runtime, shares of the limits) and is undone if it does not help
+    /// Improve step by step, at most N times, instead of searching: each step changes what the findings of the last measurement
+    /// suggest (PHP's settings, the runtime, shares of the limits) and is undone if it does not help
     #[arg(long, value_name = "N", conflicts_with_all = ["budget", "objective", "out"], help_heading = "Steps")]
     pub steps: Option<String>,
     /// Runtimes that a step may switch to [default: all that are installed and serve the same application]
     #[arg(long = "or", value_name = "A,B", requires = "steps", help_heading = "Steps")]
     pub others: Option<String>,
-    /// Also compare the result with a row of an experiment, which is served under the same limits and load: rinha/task-workers, or
-    /// FILE.yaml/ROW of one of your own
+    /// Also compare the result with a row of a published experiment, measured under the same limits and load:
+    /// rinha/task-workers, or FILE.yaml/ROW of your own (`stampede reproduce` lists experiments)
     #[arg(long, value_name = "EXPERIMENT/ROW", requires = "steps", help_heading = "Steps")]
     pub against: Option<String>,
     /// Initial setting of php.ini: opcache.enable=0 (may be repeated)
@@ -92,7 +92,7 @@ impl LadderPlan {
         let mut mistakes = Gathered::default();
         let place = format!("runtime {runtime}");
         if let Err(fix) = find(runtime, catalogue.runtimes()) {
-            return Err(Mistakes::one(place, "is not a runtime", fix));
+            return Err(Mistakes::one(runtime, "is not a runtime", fix));
         }
         let steps = match steps.parse() {
             Ok(steps @ 2..=100) => steps,

@@ -48,16 +48,15 @@ const OF_SCENARIO: [&str; 13] = [
 pub struct LoadFlags {
     /// The address: http://HOST[:PORT][/PATH], or https://
     pub url: String,
-    /// Load: closed:N keeps N connections busy; open:RATE has requests due at RATE a second, whatever
-    /// the server does; FROM..TO/TIME in place of either number is a ramp, N/TIME,... are stages,
-    /// open:poisson:RATE is random [default: closed:16]
+    /// Load. closed:N keeps N connections busy. open:RATE sends RATE requests a second, evenly spaced, whether or
+    /// not the server keeps up; open:poisson:RATE with random gaps. A ramp is FROM..TO/TIME in place of the number,
+    /// stages are N/TIME,N/TIME [default: closed:16]
     #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
     pub load: Option<String>,
-    /// Connections: how many a closed load keeps busy, or an open load uses in turn [default: 16; open: as
-    /// many as it needs, up to 256]
+    /// Number of connections [default: 16; with an open load as many as it needs, up to 256]
     #[arg(long, short, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub connections: Option<String>,
-    /// How long [default: the length of the load's stages, or 8s]
+    /// How long to send requests [default: the length of the load's stages, or 8s]
     #[arg(long, short, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub duration: Option<String>,
     /// Stop after this many requests; with --scenario, after this many flows of each user class
@@ -69,17 +68,17 @@ pub struct LoadFlags {
     /// Who sends it.
     #[command(flatten)]
     pub generators: GeneratorsFlag,
-    /// Seed of random arrivals [default: 1]
+    /// Seed of the random gaps of open:poisson loads [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub seed: Option<String>,
-    /// Think time of a closed load, between an answer and the next request: 1s, or any time of 1s..3s
+    /// With a closed load: pause between a response and the next request, fixed (1s) or random (1s..3s) [default: none]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub think: Option<String>,
-    /// Run this scenario: users who take steps, with values from responses and tables. It replaces the
-    /// flags for load, requests and checks, except --duration [default: its longest stages]
+    /// Run this scenario: virtual users who send several requests in a row, with values from responses and data files.
+    /// It replaces the flags for load, requests and checks, except --duration [default: its longest stages]
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_SCENARIO, help_heading = "Load")]
     pub scenario: Option<PathBuf>,
-    /// Another data file for the scenario (may be repeated)
+    /// Data file that the scenario takes its values from, in place of its own: people=payloads.tsv (may be repeated)
     #[arg(long = "feeder", value_name = "NAME=FILE", requires = "scenario", help_heading = "Load")]
     pub feeders: Vec<String>,
     /// Method [default: GET, or POST where there is a body]
@@ -91,19 +90,19 @@ pub struct LoadFlags {
     /// The body, or @FILE
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Request")]
     pub body: Option<String>,
-    /// A connection for each request
+    /// Open a new connection for each request
     #[arg(long, help_heading = "Protocol")]
     pub no_keepalive: bool,
     /// Speak HTTP/1.0, with Connection: keep-alive
     #[arg(long = "http1.0", help_heading = "Protocol")]
     pub http10: bool,
-    /// Speak HTTP/2: with prior knowledge, over https by ALPN
+    /// Speak HTTP/2: over https by ALPN, over http with prior knowledge
     #[arg(long, help_heading = "Protocol")]
     pub http2: bool,
     /// Requests in flight on each HTTP/2 connection, at most [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Protocol")]
     pub streams: Option<String>,
-    /// How long a request may take before it has failed [default: 30s]
+    /// A request fails if it takes longer than this [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Request")]
     pub timeout: Option<String>,
     /// What must come back.

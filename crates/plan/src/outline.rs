@@ -25,7 +25,7 @@ impl ComparePlan {
         let [absent, ids] = [absent, here].map(|of| of.iter().map(|one| one.id.as_str()).collect::<Vec<_>>());
         let absent = match absent[..] {
             [] => String::new(),
-            _ => format!("skipped, as they are not installed: {}\n", absent.join(", ")),
+            _ => format!("skipped, not installed: {}\n", absent.join(", ")),
         };
         let open = at.map_or_else(String::new, |share| {
             format!(
@@ -34,16 +34,20 @@ impl ComparePlan {
         });
         let time = humantime::format_duration;
         let windows = if self.window_by_pilots {
-            format!("windows of {} at most, as pilots choose", time(*duration))
+            format!("each trial measured for up to {} (short pilot runs choose)", time(*duration))
         } else {
-            format!("windows of {}", time(*duration))
+            format!("each trial measured for {}", time(*duration))
         };
         let rounds = match rounds {
             Rounds::Fixed(rounds) => {
                 let load = (*warm_up + *duration) * *rounds * ids.len() as u32;
-                format!("{rounds} rounds of {} trials: {} of load", ids.len(), time(load))
+                format!(
+                    "{rounds} rounds of {} trials: {} of load, to which the starts of the servers are added",
+                    ids.len(),
+                    time(load)
+                )
             }
-            Rounds::Auto { max_time } => format!("rounds until the result is clear: {} at most", time(*max_time)),
+            Rounds::Auto { max_time } => format!("rounds until the result is clear, for {} at most", time(*max_time)),
         };
         format!(
             "{}: {}\n{absent}{} CPU and {} each, load {load}\n{windows}, {rounds}\n{open}",

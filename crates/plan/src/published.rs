@@ -47,10 +47,10 @@ pub struct ReproduceFlags {
     /// Multiply the published rates of open loads by this; the report states it [default: 1]
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
     pub rate_scale: Option<String>,
-    /// Times and rates as published
+    /// Measure as long, and with the same rates, as published
     #[arg(long, help_heading = "How much")]
     pub full: bool,
-    /// Only these of its tables
+    /// Only these tables of the experiment [default: all]
     #[arg(long, value_name = "A,B", help_heading = "How much")]
     pub tables: Option<String>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub struct ReproduceFlags {
     /// holds the packages of RoadRunner, webman or the functions framework
     #[arg(long, value_name = "DIR", help_heading = "Study")]
     pub workloads: Option<PathBuf>,
-    /// Where a build of PHP is that the experiment's rows name: zts=/opt/zts/bin/php (may be repeated)
+    /// Path of a PHP build that rows of the experiment ask for: zts=/opt/zts/bin/php (may be repeated)
     #[arg(long = "build", value_name = "NAME=PHP", help_heading = "Study")]
     pub builds: Vec<String>,
     #[command(flatten)]

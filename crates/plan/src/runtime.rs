@@ -74,7 +74,7 @@ impl RuntimePlan {
         let found = find(runtime, catalogue.runtimes());
         let chosen: Vec<&'static dyn Runtime> = found.iter().copied().collect();
         if let Err(fix) = &found {
-            mistakes.add(&place, "is not a runtime", fix);
+            mistakes.add(runtime, "is not a runtime", fix);
         }
         let apps = workload.as_ref().map_or(&[][..], |workload| &workload.apps);
         let mut given = read_settings(&set, RuntimesAsked::One(runtime), &chosen, apps, catalogue, &mut mistakes);

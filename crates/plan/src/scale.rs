@@ -50,11 +50,11 @@ pub struct ScaleFlags {
     pub deployment: DeploymentFlags,
     #[command(flatten)]
     pub service: ServiceFlags,
-    /// Another service to compare with, by what differs: cpus=0.167,memory=256Mi,concurrency=1,max-instances=6; also
-    /// runtime, min-instances, policy, name (may be repeated)
+    /// Also measure a second configuration, of which you give what differs: cpus=0.167,memory=256Mi,concurrency=1,max-instances=6;
+    /// also runtime, min-instances, policy, name (may be repeated)
     #[arg(long, value_name = "KEY=VALUE,...", help_heading = "Service")]
     pub against: Vec<String>,
-    /// Processors that all instances share in total [default: as many as they are allowed]
+    /// CPUs of this machine that all instances share [default: as many as their limits add up to]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub total_cpus: Option<String>,
     #[command(flatten)]

@@ -66,22 +66,22 @@ pub struct SizeFlags {
     pub slo: SloFlag,
     #[command(flatten)]
     pub load: LoadFlag,
-    /// Extra load that it must also survive [default: 20%]
+    /// Extra load under which the SLO must hold too [default: 20%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Load")]
     pub headroom: Option<String>,
     #[command(flatten)]
     pub deployment: DeploymentFlags,
-    /// Numbers of replicas that are searched, each with the limits and the pool of its own, behind nginx: 1,2,4 [default: 1]
+    /// Numbers of replicas to try, behind nginx, each replica with its own limits and workers: 1,2,4 [default: 1]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Limits")]
     pub replicas: Option<String>,
-    /// Replicas that may be gone while the others hold the load: sizes with no more than these are left out
-    /// [default: 1 of two and more]
+    /// Number of replicas that may fail while the others still meet the SLO; numbers of replicas that are not larger are left
+    /// out [default: 1 if there are two or more]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub spare: Option<String>,
-    /// Sizes of the pool that are searched: 2,4,8 [default: 1 to 32, each twice the one before]
+    /// Numbers of workers to try: 2,4,8 [default: 1,2,4,8,16,32]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Limits")]
     pub pools: Option<String>,
-    /// Prices: the name of a price list (--prices help prints all), or a file of your own [default: core-hours]
+    /// Price list: its name (--prices help prints all), or a file of your own [default: core-hours]
     #[arg(long, value_name = "NAME|FILE", value_parser = OrList(tariff_list), help_heading = "Search")]
     pub prices: Option<String>,
     #[command(flatten)]
@@ -433,7 +433,7 @@ fn read_term(plan: &ComparePlan, mistakes: &mut Gathered) -> Option<SizeTerm> {
     let Some((beyond, below)) = response else {
         let (place, problem) = match &plan.slo {
             None => ("stampede size".to_owned(), "has no SLO to meet"),
-            Some(slo) => (format!("--slo {slo}"), "says nothing of response times"),
+            Some(slo) => (format!("--slo {slo}"), "has no limit on a response time"),
         };
         mistakes.add(place, problem, "add --slo 'p99<200ms,errors<0.1%'");
         return None;
@@ -453,9 +453,13 @@ fn read_rate(plan: &ComparePlan, is_typed: bool, mistakes: &mut Gathered) -> Opt
         Load::Open { schedule, .. } if schedule.stages().is_empty() && schedule.held_rate().per_second() > 0.0 => {
             return Some(schedule.held_rate().per_second());
         }
-        Load::Open { .. } => mistakes.add(place, "has more than one rate, and a size holds one", fix),
+        Load::Open { .. } => mistakes.add(place, "has more than one rate, and a size is chosen for one", fix),
         Load::Closed { .. } | Load::Ramped { .. } => {
-            mistakes.add(place, "has no rate of its own (--load is needed: closed clients send as much as is answered, whatever the size)", fix);
+            let problem = match is_typed {
+                true => "is not a fixed rate, which a size is chosen for (with closed:N the rate depends on the size)",
+                false => "is not a fixed rate, which a size is chosen for: --load is required",
+            };
+            mistakes.add(place, problem, fix);
         }
     }
     None

@@ -68,7 +68,7 @@ mod tests {
                 None,
                 &[
                     "--slo p99<fast",
-                    "--slo p98<1s is about none of p50, p90, p95, p99, p99.9 and errors",
+                    "--slo p98<1s does not begin with p50, p90, p95, p99, p99.9 or errors",
                     "--slo errors",
                 ],
             ),
@@ -103,8 +103,8 @@ mod tests {
         assert_eq!(
             told(gathered),
             [
-                "p:2:12 slo.p99 100 has no limit such as 100ms, from 10us to 1h; for example slo: {p99: 100ms, errors: 0.1%}",
-                "p:2:25 slo.errors 2 has no limit such as 0.1%, above 0 and below 100%; for example slo: {p99: 100ms, errors: 0.1%}",
+                "p:2:12 slo.p99 100 does not end with a time from 10us to 1h, such as 100ms; for example slo: {p99: 100ms, errors: 0.1%}",
+                "p:2:25 slo.errors 2 does not end with a share above 0 and below 100%, such as 0.1%; for example slo: {p99: 100ms, errors: 0.1%}",
             ]
         );
     }

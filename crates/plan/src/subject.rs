@@ -46,9 +46,11 @@ impl Subject {
             None => {
                 let workloads = catalogue.workloads().join(", ");
                 return Self::mistaken(Mistakes::one(
-                    PLAN_FILE,
-                    "is not in this folder, and nothing else was named",
-                    format!("name a folder or a workload ({workloads}), or run stampede init"),
+                    "this folder",
+                    format!("has no {PLAN_FILE}, and no application was named"),
+                    format!(
+                        "name a folder such as . (this one) or a workload ({workloads}), or write a plan with stampede init"
+                    ),
                 ));
             }
         };

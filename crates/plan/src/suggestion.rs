@@ -12,7 +12,20 @@ pub(crate) fn suggest_or<'a>(
     known: impl IntoIterator<Item = &'a str> + Clone,
     otherwise: impl FnOnce() -> String,
 ) -> String {
-    nearest(typed, known).map_or_else(otherwise, |meant| format!("did you mean {meant}?"))
+    let slip = slip(typed, known.clone());
+    let meant = slip.map_or_else(|| near(typed, known), |name| vec![name]);
+    if meant.is_empty() { otherwise() } else { format!("did you mean {}?", either(&meant)) }
+}
+
+/// `a`, or `a, b or c`.
+fn either(names: &[&str]) -> String {
+    match names {
+        [others @ .., before, last] => {
+            let others: String = others.iter().map(|name| format!("{name}, ")).collect();
+            format!("{others}{before} or {last}")
+        }
+        few => few.concat(),
+    }
 }
 
 /// The names among `known` that were probably meant: the first that contain what was typed, or else the nearest.
@@ -28,23 +41,15 @@ fn near<'a>(typed: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Ve
 #[must_use]
 pub fn or_list<'a>(flag: &str, typed: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     let all = format!("{flag} help lists all");
-    match near(typed, known)[..] {
-        [] => all,
-        [one] => format!("did you mean {one}? {all}"),
-        [ref others @ .., last] => format!("did you mean {} or {last}? {all}", others.join(", ")),
-    }
+    let meant = near(typed, known);
+    if meant.is_empty() { all } else { format!("did you mean {}? {all}", either(&meant)) }
 }
 
 /// The name among `known` that was probably meant: one that is a slip of the finger away (edit distance of at most 1, or
 /// a quarter of what was typed), or else the most similar one that contains what was typed or resembles it
 /// (Jaro-Winkler similarity of at least 0.75).
 fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let slip = known
-        .clone()
-        .into_iter()
-        .map(|name| (strsim::osa_distance(typed, name), name))
-        .filter(|(distance, _)| *distance <= (typed.chars().count() / 4).max(1))
-        .min();
+    let slip = slip(typed, known.clone());
     let similar = known
         .into_iter()
         .map(|name| {
@@ -53,7 +58,14 @@ fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str> + Clone) ->
         })
         .filter(|(similarity, _)| *similarity >= 0.75)
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
-    slip.map(|(_, name)| name).or(similar.map(|(_, name)| name))
+    slip.or(similar.map(|(_, name)| name))
+}
+
+/// The name that is a slip of the finger away.
+fn slip<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distances = known.into_iter().map(|name| (strsim::osa_distance(typed, name), name));
+    let most = (typed.chars().count() / 4).max(1);
+    distances.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -74,6 +86,9 @@ mod tests {
             assert_eq!(nearest(typed, known), meant, "{typed}");
         }
         assert_eq!(suggest("golang", known), "did you mean go?");
+        assert_eq!(suggest("ngnix-fpm", known), "did you mean nginx-fpm?");
+        assert_eq!(suggest("php", known), "did you mean apache-mod-php or php-cli-server?");
+        assert_eq!(suggest("fpm", ["a-fpm", "b-fpm", "c-fpm", "go"]), "did you mean a-fpm, b-fpm or c-fpm?");
         assert_eq!(suggest("zzz", known), "use apache-mod-php, nginx-fpm, php-cli-server, go");
         for (typed, meant) in
             [("PHP", &["apache-mod-php", "php-cli-server"][..]), ("ngnix-fpm", &["nginx-fpm"]), ("zzz", &[])]

@@ -13,7 +13,7 @@ use thiserror::Error;
 pub enum CheckoutError {
     /// The current folder is in no repository.
     #[error(
-        "{revision} is no folder here, and no revision: this folder is in no git repository ({told})\n  name a folder, or go into \
+        "{revision} is neither a folder nor a git revision: this folder is not in a git repository ({told})\n  name a folder, or go into \
          the repository"
     )]
     NoRepository {
@@ -24,7 +24,7 @@ pub enum CheckoutError {
     },
     /// The repository does not have it.
     #[error(
-        "{0} is no folder here, and no revision of this git repository\n  git branch --all and git tag list their names; in a \
+        "{0} is neither a folder nor a revision of this git repository\n  git branch --all and git tag list their names; in a \
          shallow clone, git fetch the revision first"
     )]
     NoRevision(String),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use stampede_conduct::ToldFindings;
 use stampede_core::{
     CaseId, Fut, Load, Outcome, Rounds, Severity, Study, StudyKind, Trial, YardStickReading, printable,
 };
@@ -59,8 +60,7 @@ pub struct StudyProgress<'a, S: Screen> {
     failed: u64,
     /// How many processors the deployment of the trial may use, where it has a limit of its own.
     allowed: Option<f64>,
-    /// What was found, by case and kind, and the words in which it was told.
-    found: BTreeSet<(CaseId, String)>,
+    /// The words in which findings were told.
     told: BTreeSet<String>,
     /// The number of the first trial of this sitting: earlier ones ended before the study was interrupted.
     first: Option<u32>,
@@ -98,7 +98,6 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
             window_left: None,
             failed: 0,
             allowed: None,
-            found: BTreeSet::new(),
             told: BTreeSet::new(),
             first: None,
             earlier,
@@ -167,7 +166,10 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
                 self.searching = Some(*deployment);
                 if *deployment == 1 && self.style == ProgressStyle::Lines {
                     let exchange = printable(exchange);
-                    self.tell_line(&format!("{} looks for the request that changed `{exchange}`", self.place()));
+                    self.tell_line(&format!(
+                        "{} finds out which request changed the response to `{exchange}`",
+                        self.place()
+                    ));
                 }
             }
             Event::Warned(warning) => {
@@ -301,13 +303,13 @@ impl<S: Screen> Sink for StudyProgress<'_, S> {
 impl<S: Screen> stampede_conduct::Progress for StudyProgress<'_, S> {
     /// Tells what distorts or limits the case of a trial that has ended, as far as it was not told before, of it or in the
     /// same words of another. Not in a search, whose cases are there to find out where they fail.
-    fn findings(&mut self, study: &Study, trials: &[Trial], case: &CaseId) {
+    fn findings(&mut self, study: &Study, trials: &[Trial], case: &CaseId, told: &ToldFindings) {
         if self.style == ProgressStyle::Silent || matches!(study.kind, StudyKind::Tune | StudyKind::Capacity) {
             return;
         }
         let width = if self.style == ProgressStyle::Live { self.screen.size().0 } else { self.screen.width() };
         for finding in stampede_analysis::findings(study, case, trials) {
-            let is_new = finding.severity > Severity::Info && self.found.insert((case.clone(), finding.id));
+            let is_new = finding.severity > Severity::Info && told.is_new(&study.id, case, &finding.id);
             if is_new && self.told.insert(finding.text.clone()) {
                 let text = printable(&format!("so far, {case}: {}", finding.text));
                 self.tell_line(&paragraph(&text, 2, width));
@@ -331,7 +333,7 @@ fn table(round: &[(CaseId, Option<f64>)]) -> Vec<String> {
     let width = rows.iter().map(|(case, _)| case.chars().count()).max().unwrap_or(0);
     let row =
         |(case, rate): &(String, f64)| format!("  {case:<width$}  {rate:>9.0} req/s  {:>4.0} %", 100.0 * rate / best);
-    let title = "Round 1 is complete; how sure its differences are, further rounds tell:".to_owned();
+    let title = "Round 1 is complete; further rounds show how certain its differences are:".to_owned();
     [title].into_iter().chain(rows.iter().map(row)).collect()
 }
 
@@ -371,7 +373,7 @@ mod tests {
         };
         let told = table(&round(&[("caddy-fpm", Some(2459.4)), ("apache", None), ("php-cli-server", Some(9219.0))]));
         let wanted = [
-            "Round 1 is complete; how sure its differences are, further rounds tell:",
+            "Round 1 is complete; further rounds show how certain its differences are:",
             "  php-cli-server       9219 req/s   100 %",
             "  caddy-fpm            2459 req/s    27 %",
         ];

@@ -20,7 +20,7 @@ pub struct CapacityView<'a> {
     pub capacity: &'a Capacity,
 }
 
-/// For a terminal of this many characters a line. The answer comes last. It ends with a line break.
+/// For a terminal of this many characters a line. The answer comes first. It ends with a line break.
 pub fn terminal(view: &CapacityView<'_>, width: usize, color: bool) -> String {
     page(view).terminal(width, color)
 }
@@ -38,8 +38,8 @@ pub fn json(view: &CapacityView<'_>) -> String {
 /// The question, the kinds of loads of which some were tried, what was found and how.
 pub(crate) fn page(view: &CapacityView<'_>) -> Page {
     let mut blocks = vec![Block::Paragraph(question(view))];
-    let closed = ("Closed loads", curve(view), law(view).into_iter().collect());
-    let open = ("Open loads", probes(view), reasons(view));
+    let closed = ("Closed loads: a fixed number of busy connections", curve(view), law(view).into_iter().collect());
+    let open = ("Open loads: a fixed rate of requests", probes(view), reasons(view));
     for (title, rows, notes) in [closed, open].into_iter().filter(|(_, rows, _)| rows.len() > 1) {
         blocks.extend([Block::Caption(title.to_owned()), Block::Table(Table::of_rows(&rows))]);
         blocks.extend(notes.into_iter().map(Block::Paragraph));
@@ -84,7 +84,7 @@ fn law(view: &CapacityView<'_>) -> Option<String> {
         Some(knee) if fit.kappa.0 > 0.0 => {
             format!("the most throughput is at about {} connections", number(knee.round()))
         }
-        _ => "no knee: more connections were not shown to reduce throughput".to_owned(),
+        _ => "more connections were not shown to reduce throughput".to_owned(),
     };
     Some(format!(
         "Universal Scalability Law: {} req/s for one, contention {} ({}), coherency {} ({}); {knee}.",
@@ -102,9 +102,8 @@ fn probes(view: &CapacityView<'_>) -> Vec<Vec<String>> {
         SloTerm::Response { percentile, .. } => format!("{} ms", percentile.name()),
         SloTerm::Errors { .. } => "errors %".to_owned(),
     });
-    let mut rows = vec![
-        ["req/s due".to_owned(), "seconds".to_owned()].into_iter().chain(heading).chain([String::new()]).collect(),
-    ];
+    let mut rows =
+        vec![["req/s".to_owned(), "seconds".to_owned()].into_iter().chain(heading).chain(["SLO".to_owned()]).collect()];
     for probe in &view.capacity.probes {
         let mut row = vec![number(probe.rate), format!("{:.0}", probe.window.as_secs_f64())];
         row.extend(probe.terms.iter().zip(terms).map(|(value, term)| match (value, term) {
@@ -121,14 +120,14 @@ fn probes(view: &CapacityView<'_>) -> Vec<Vec<String>> {
 
 fn outcome(probe: &ProbeSummary) -> String {
     let word = match probe.end {
-        ProbeEnd::Complete if probe.meets => "meets it",
-        ProbeEnd::Complete => "breaks it",
-        ProbeEnd::Hopeless => "given up",
+        ProbeEnd::Complete if probe.meets => "met",
+        ProbeEnd::Complete => "missed",
+        ProbeEnd::Hopeless => "missed, ended early",
         ProbeEnd::Overloaded => "overloaded",
         ProbeEnd::Failed => "failed",
         ProbeEnd::Generator => "not valid",
     };
-    if probe.long { format!("{word}, long") } else { word.to_owned() }
+    if probe.long { format!("{word}, long trial") } else { word.to_owned() }
 }
 
 /// Why probes have no figures that count.
@@ -140,8 +139,8 @@ fn reasons(view: &CapacityView<'_>) -> Vec<String> {
 fn method(view: &CapacityView<'_>) -> String {
     let study = view.study.study;
     format!(
-        "Method: random arrivals (Poisson), response times from when a request was due, fresh servers for each \
-         probe; the rate at which a term reaches its limit is read off a line through the logarithms of the shares beyond it; its 95 % interval covers the scatter of these probes, and in simulated searches contained the true rate in 81 to 97 of 100 (docs/bench-capacity.md). Study {}, seed {}.",
+        "Method: requests with random gaps (Poisson), response times from when a request was due, fresh servers for each \
+         trial; the rate at which the SLO breaks is interpolated between rates, on a line through the logarithms of the shares of requests beyond the limit; its 95 % interval covers the scatter of these trials, and in simulated searches contained the true rate in 81 to 97 of 100 (docs/bench-capacity.md). Study {}, seed {}.",
         study.id, study.seed
     )
 }

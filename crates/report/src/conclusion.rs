@@ -103,11 +103,15 @@ fn method(view: &StudyView<'_>) -> String {
     };
     let turns = TurnScatter::of(view.study, view.trials).map(|turns| scatter(&turns)).unwrap_or_default();
     let windows_from = view.study.windows_from.as_ref().map(fallen_back).unwrap_or_default();
+    let ratios = match n {
+        0 => "no pair to compare".to_owned(),
+        1 => "ratios within 1 round".to_owned(),
+        _ => format!("ratios within {n} rounds"),
+    };
     format!(
-        "Method: {}, ratios within {n} {}; {} intervals{family}{first}; equivalence by two one-sided tests within {}{floor}\
+        "Method: {}, {ratios}; {} intervals{family}{first}; equivalence by two one-sided tests within {}{floor}\
          {turns}{windows_from}{detectable}.",
         analysis.primary.title,
-        if n == 1 { "round" } else { "rounds" },
         percent(1.0 - ERROR),
         percent(view.study.precision),
     )

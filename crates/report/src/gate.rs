@@ -58,10 +58,10 @@ impl GateView<'_> {
     }
 }
 
-/// For a terminal of this width: a paragraph for each case, and what it comes to. It ends with a line break.
+/// For a terminal of this width: what it comes to, and a paragraph for each case. It ends with a line break.
 pub fn terminal(view: &GateView<'_>, width: usize) -> String {
     let figures = view.changes.iter().map(|change| format!("{}: {}", change.case, figures(change)));
-    let paragraphs = view.question.map(str::to_owned).into_iter().chain(figures).chain([conclusion(view)]);
+    let paragraphs = [conclusion(view)].into_iter().chain(view.question.map(str::to_owned)).chain(figures);
     let lines = paragraphs.flat_map(|paragraph| wrap("", &paragraph, 2, width));
     lines.map(|line| line + "\n").collect()
 }
@@ -75,7 +75,7 @@ pub fn markdown(view: &GateView<'_>) -> String {
         Column::figures(view.head, of(&|change| value(change, &change.head))),
         Column::figures("ratio", of(&|change| ratio(change.ratio.value))),
         Column::figures("95 % interval", of(&|change| interval(change).unwrap_or_else(|| "n/a".to_owned()))),
-        Column::prose("", of(&|change| word(change.outcome).to_owned())),
+        Column::prose("verdict", of(&|change| word(change.outcome).to_owned())),
     ];
     let mut blocks = vec![
         Block::Heading { text: format!("Performance: {}", view.word()), level: 3 },
@@ -149,22 +149,22 @@ fn lost(Loss { case, failed, invalid, trials, reason }: &Loss) -> String {
     format!("{lost} of {trials} trials of {case} {verb} not count: {reason}")
 }
 
-/// `requests per second 801 after 1,012 before, 0.792 times (0.771 to 0.813, 9 rounds that scatter by 3.1 %)`.
+/// `requests per second 1,012 before, 801 after: 0.792 times (0.771 to 0.813, 9 rounds that vary by 3.1 %)`.
 fn figures(change: &Change) -> String {
     let interval = interval(change).map_or_else(String::new, |interval| format!("{interval}, "));
     let floor = match change.is_within_floor() {
         true => format!(", within this machine's noise floor of {}", exact_percent(change.floor)),
         false => String::new(),
     };
-    let scatter = change.scatter.map_or_else(String::new, |share| format!(" that scatter by {}", percent(share)));
+    let scatter = change.scatter.map_or_else(String::new, |share| format!(" that vary by {}", percent(share)));
     format!(
-        "{} {} after {} before, {} times ({interval}{} {}{scatter}){floor}",
+        "{} {} before, {} after: {} times ({interval}{} {}{scatter}){floor}",
         title(change),
-        value(change, &change.head),
         value(change, &change.base),
+        value(change, &change.head),
         ratio(change.ratio.value),
         change.ratio.n,
-        if change.paired { "rounds" } else { "trials a side" }
+        if change.paired { "rounds" } else { "trials of each" }
     )
 }
 
@@ -203,14 +203,14 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
                     let rounds = view.changes.first().map_or(0, |change| change.ratio.n);
                     let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
                     (
-                        format!("the time was over after {rounds}, which do not decide"),
+                        format!("the time was over after {rounds}, which do not show"),
                         "a longer --max-time, a shorter --duration or a larger --threshold",
                     )
                 }
                 None if is_paired => {
-                    ("the data do not decide".to_owned(), "a longer --max-time or a larger --threshold")
+                    ("the measurements do not show".to_owned(), "a longer --max-time or a larger --threshold")
                 }
-                None => ("the data do not decide".to_owned(), "studies with more rounds"),
+                None => ("the measurements do not show".to_owned(), "studies with more rounds"),
             };
             let by_cpu = view.changes.iter().filter_map(by_cpu_time).collect::<String>();
             let verdict = if view.strict { "it does not pass (--strict)" } else { "it passes" };
@@ -227,7 +227,7 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
 fn by_cpu_time(change: &Change) -> Option<String> {
     let Estimate { value, low, high, .. } = change.cpu_time?;
     Some(format!(
-        "CPU time per request of {}, which neighbours disturb less, is {} times ({} to {}), beyond the threshold: use --metric cpu_us_per_request to decide by it. ",
+        "CPU time per request of {}, which other programs disturb less, is {} times ({} to {}), beyond the threshold: use --metric cpu_us_per_request to decide by it. ",
         change.case,
         ratio(value),
         ratio(low?),
@@ -256,7 +256,7 @@ pub(crate) fn rows(view: &GateView<'_>) -> Vec<Vec<String>> {
 pub(crate) fn methods(view: &GateView<'_>) -> Vec<&'static str> {
     let any = |paired| view.changes.iter().any(|change| change.paired == paired);
     [
-        (true, "Both sides were measured alternately in the same rounds, each trial on fresh servers."),
+        (true, "Both versions were measured alternately in the same rounds, each trial on fresh servers."),
         (
             false,
             "The two studies were measured at different times: anything else that differed between them counts as the change. Directions are at 5 % over all cases (Holm); each interval is the one that decided.",
@@ -334,7 +334,7 @@ mod tests {
         let told = "9 of 12 trials of head do not count: no answer within 10 s";
         let view = GateView { losses: &losses, ..view(&changes, false) };
         assert!(!view.passes());
-        assert!(terminal(&view, 500).ends_with(&format!(
+        assert!(terminal(&view, 500).starts_with(&format!(
             "Not valid: {told}. From the others: Passed: my_<branch> is no more than 5 % worse than main.\n"
         )));
         assert!(junit(&view).contains("tests=\"2\" failures=\"0\" skipped=\"0\" errors=\"1\""));
@@ -365,10 +365,10 @@ mod tests {
         let changes = [change("head", ChangeOutcome::Failed, 0.792)];
         assert_eq!(
             terminal(&view(&changes, false), 80),
-            "markdown: 1 CPU\n\
-             head: requests per second 802 after 1,012 before, 0.792 times (0.776 to 0.808, 9\n  rounds that scatter \
-             by 3.1 %)\n\
-             Failed: my_<branch> is more than 5 % worse than main: requests per second of\n  head.\n"
+            "Failed: my_<branch> is more than 5 % worse than main: requests per second of\n  head.\n\
+             markdown: 1 CPU\n\
+             head: requests per second 1,012 before, 802 after: 0.792 times (0.776 to 0.808,\n  9 rounds that vary \
+             by 3.1 %)\n"
         );
     }
 
@@ -378,8 +378,8 @@ mod tests {
         let changes = [Change { cpu_time, is_cut_short: true, ..change("head", ChangeOutcome::Undecided, 0.92) }];
         assert_eq!(
             conclusion(&view(&changes, true)),
-            "Undecided: the time was over after 9 rounds, which do not decide whether my_<branch> is more than 5 % worse than main: \
-             requests per second of head; it does not pass (--strict). CPU time per request of head, which neighbours disturb less, is 1.260 times \
+            "Undecided: the time was over after 9 rounds, which do not show whether my_<branch> is more than 5 % worse than main: \
+             requests per second of head; it does not pass (--strict). CPU time per request of head, which other programs disturb less, is 1.260 times \
              (1.200 to 1.320), beyond the threshold: use --metric cpu_us_per_request to decide by it. Try a longer --max-time, a shorter \
              --duration or a larger --threshold."
         );
@@ -391,12 +391,12 @@ mod tests {
         let view = view(&changes, false);
         assert_eq!(
             terminal(&view, 80),
-            "markdown: 1 CPU\n\
-             head: requests per second 931 after 1,012 before, 0.920 times (0.902 to 0.938, 9\n  \
-             rounds that scatter by 3.1 %), within this machine's noise floor of 12 %\n\
-             Undecided: this machine's noise floor of 12 % hides whether my_<branch> is more\n  \
+            "Undecided: this machine's noise floor of 12 % hides whether my_<branch> is more\n  \
              than 5 % worse than main: requests per second of head; it passes. Try a larger\n  \
-             --threshold, or a calibration on a quieter machine.\n"
+             --threshold, or a calibration on a quieter machine.\n\
+             markdown: 1 CPU\n\
+             head: requests per second 1,012 before, 931 after: 0.920 times (0.902 to 0.938,\n  \
+             9 rounds that vary by 3.1 %), within this machine's noise floor of 12 %\n"
         );
         assert!(annotations(&view).contains("noise floor of 12 %25"));
     }

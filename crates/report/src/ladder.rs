@@ -66,8 +66,8 @@ fn page(view: &LadderView<'_>) -> Page {
         Column::figures(view.metric.title, figure).headed(["", heading.trim()]),
         Column::figures("p99, ms", of_steps(&|step| or_dash(step.p99_us.map(|p99| number(p99 / 1e3)))))
             .headed(["", "p99 ms"]),
-        Column::figures("", kept.map(str::to_owned).collect()),
-        Column::prose("change", of_steps(&|step| step.change.as_deref().unwrap_or("as it was given").to_owned())),
+        Column::figures("result", kept.map(str::to_owned).collect()).headed(["", "result"]),
+        Column::prose("change", of_steps(&|step| step.change.as_deref().unwrap_or("as given").to_owned())),
         Column::below("why", of_steps(&|step| step.reason.clone())),
     ];
     let question = [Block::Paragraph(question(view)), Block::Table(Table { columns })];
@@ -167,7 +167,7 @@ fn conclusion(view: &LadderView<'_>) -> Vec<String> {
         format!("No change that was tried is better than the given deployment: {title} {}.", figure(first))
     } else {
         format!(
-            "{kept} of {tried} changes are worth keeping: {title} {} became {}, each measured once.",
+            "{kept} of {tried} changes improved it: {title} {} before, {} after, each measured once.",
             figure(first),
             figure(last)
         )

@@ -40,7 +40,8 @@ pub fn studies(entries: &[StudyEntry], width: usize) -> Vec<String> {
     };
     let mut lines = line("study", "finished (UTC)", "trials", "question: cases");
     for StudyEntry { id, finished_at, trials, question } in entries {
-        let finished = finished_at.map_or_else(|| "no".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
+        let finished =
+            finished_at.map_or_else(|| "not finished".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
         lines.extend(line(id, &finished, trials, question));
     }
     lines
@@ -85,7 +86,7 @@ mod tests {
             [
                 "study                 finished (UTC)    trials  question: cases",
                 "20261127-111213-b688  2026-11-27 11:13     3/3  compare shop: nginx-fpm",
-                "20261127-111213-b689  no                     3  compare shop: apache-mod-php,",
+                "20261127-111213-b689  not finished           3  compare shop: apache-mod-php,",
                 "                                                apache-fpm, caddy-fpm,",
                 "                                                php-cli-server",
             ]

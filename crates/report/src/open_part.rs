@@ -25,7 +25,7 @@ pub(crate) fn blocks(view: &StudyView<'_>) -> Vec<Block> {
     let rate = number(*rate);
     let mut blocks = vec![
         Block::Caption(format!(
-            "At {} of the slowest, {slowest}: an open load of {rate} requests a second",
+            "Response times at {} of the throughput of the slowest, {slowest}: {rate} requests a second for all",
             part.share
         )),
         Block::Table(compared(shared, name)),
@@ -38,13 +38,16 @@ pub(crate) fn blocks(view: &StudyView<'_>) -> Vec<Block> {
     blocks.extend(Block::list(&verdicts, sentences(shared, name).into_iter().map(Block::Item)));
     if let [own] = own {
         blocks.extend([
-            Block::Caption(format!("Each at {} of its own throughput: figures that are not compared", part.share)),
+            Block::Caption(format!(
+                "Response times at {} of each one's own throughput: not compared, as rates differ",
+                part.share
+            )),
             Block::Table(each(view, rates, shared, own)),
             Block::Paragraph(measured(own)),
         ]);
     }
     let uncounted = [shared].into_iter().chain(own).flat_map(uncounted);
-    blocks.extend(Block::list("Trials that do not count, at these rates", uncounted));
+    blocks.extend(Block::list("Trials at these rates that do not count", uncounted));
     blocks
 }
 
@@ -90,19 +93,19 @@ fn each(view: &StudyView<'_>, rates: &OpenRates, shared: &StudyView<'_>, own: &S
     }
     let head = vec![
         Column::names("case", names),
-        Column::figures("due, requests per second", per_second).headed(["due", "req/s"]),
+        Column::figures("rate, requests per second", per_second).headed(["", "req/s"]),
     ];
     let columns = columns_of(shared, &rows);
     Table { columns: [head, figures(&columns, &rows)].concat() }
 }
 
-/// `6 of 6 trials of 26 s measured, in 3 blocks; stampede show 20260301-120000-0a1b.at70 has its findings`.
+/// `6 of 6 trials of 26 s measured, in 3 rounds; findings: stampede show 20260301-120000-0a1b.at70`.
 fn measured(view: &StudyView<'_>) -> String {
     let measured = view.trials.iter().filter(|trial| trial.outcome == Outcome::Measured).count();
     let blocks = view.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
     let end = if view.finished_at.is_some() { "" } else { ", not finished" };
     format!(
-        "{measured} of {} trials of {} s measured, in {blocks} {}{end}; stampede show {} has its findings",
+        "{measured} of {} trials of {} s measured, in {blocks} {}{end}; findings: stampede show {}",
         view.trials.len(),
         view.study.duration.as_secs_f64(),
         if blocks == 1 { "round" } else { "rounds" },

@@ -15,7 +15,7 @@ const LEAST_WIDTH: usize = 40;
 
 /// What there is to say of a question.
 pub(crate) struct Page {
-    /// What it comes to: last on a terminal, where the reader's eye is when the text has run through, elsewhere first.
+    /// What it comes to: first.
     pub(crate) answer: Vec<String>,
     pub(crate) blocks: Vec<Block>,
 }
@@ -65,6 +65,10 @@ impl Page {
     /// For a terminal of this many characters a line. Without colour nothing is lost. It ends with a line break.
     pub(crate) fn terminal(&self, width: usize, color: bool) -> String {
         let mut screen = Screen { text: String::new(), width: width.max(LEAST_WIDTH), color };
+        self.answer.iter().for_each(|sentence| screen.wrapped(Style::Strong, "", sentence, 2));
+        if !self.answer.is_empty() {
+            screen.part();
+        }
         let mut is_named = false;
         for block in &self.blocks {
             if matches!(block, Block::Table(_)) && !is_named {
@@ -73,10 +77,6 @@ impl Page {
             screen.block(block);
             is_named = matches!(block, Block::Caption(_) | Block::Item(_));
         }
-        if !self.answer.is_empty() {
-            screen.part();
-        }
-        self.answer.iter().for_each(|sentence| screen.wrapped(Style::Strong, "", sentence, 2));
         screen.text
     }
 
@@ -220,6 +220,8 @@ mod tests {
             ],
         };
         let lines = [
+            "It is <fast>.",
+            "",
             "asked",
             "",
             "case  req/s",
@@ -233,12 +235,10 @@ mod tests {
             "  two",
             "",
             "Method: none.",
-            "",
-            "It is <fast>.",
         ];
         assert_eq!(page.terminal(40, false).lines().collect::<Vec<_>>(), lines);
         let bold = page.terminal(40, true);
-        assert!(bold.contains("\x1b[1mcase  req/s\x1b[0m\n") && bold.ends_with("\x1b[1mIt is <fast>.\x1b[0m\n"));
+        assert!(bold.contains("\x1b[1mcase  req/s\x1b[0m\n") && bold.starts_with("\x1b[1mIt is <fast>.\x1b[0m\n"));
         let lines = [
             r"**It is \<fast\>.**",
             "",

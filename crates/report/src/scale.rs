@@ -8,7 +8,7 @@ use crate::page::{Block, Page, Table};
 use crate::quantity::{count, number, ratio};
 use crate::scale_figures::{ScaleFigures, Spread};
 
-/// For a terminal of this many characters a line. The answer comes last. It ends with a line break.
+/// For a terminal of this many characters a line. The answer comes first. It ends with a line break.
 pub fn terminal(view: &StudyView<'_>, width: usize, color: bool) -> String {
     page(view).terminal(width, color)
 }
@@ -107,7 +107,7 @@ fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
     row("  failed", &|of| count(of.figures.failed));
     row("  rejected", &|of| count(of.figures.rejected));
     row("  no answer", &|of| count(of.measurement.requests.unfinished));
-    row("answers a second", &|of| number(throughput(of.measurement)));
+    row("responses a second", &|of| number(throughput(of.measurement)));
     for (title, q) in [("p50 ms", 0.5), ("p95 ms", 0.95), ("p99 ms", 0.99)] {
         row(title, &|of| or_none(percentile(&of.measurement.response, q).map(|time| time.as_secs_f64() * 1e3)));
     }
@@ -116,17 +116,17 @@ fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
         format!("{}/{}/{}", instances.min, number(instances.mean), instances.max)
     });
     row("  lost", &|of| of.figures.lost.to_string());
-    row("waited for one", &|of| count(of.record.waits.count()));
+    row("waited for an instance", &|of| count(of.record.waits.count()));
     row("  at most at once", &|of| of.record.most_waiting.to_string());
-    row("  longest ms", &|of| number(of.record.waits.max().as_secs_f64() * 1e3));
+    row("  longest, ms", &|of| number(of.record.waits.max().as_secs_f64() * 1e3));
     row("cold starts", &|of| of.figures.cold_starts.count.to_string());
     type Part = fn(&ScaleFigures) -> Spread;
     let parts: [(&str, Part); 5] = [
-        ("  whole ms p50/max", |figures| figures.cold_starts.total),
-        ("  processes ms", |figures| figures.cold_starts.process),
-        ("  of it, set-up ms", |figures| figures.cold_starts.set_up),
-        ("  until ready ms", |figures| figures.cold_starts.ready),
-        ("  first request ms", |figures| figures.cold_starts.first_request),
+        ("  in all, ms p50/max", |figures| figures.cold_starts.total),
+        ("  processes start, ms", |figures| figures.cold_starts.process),
+        ("  of that, set-up ms", |figures| figures.cold_starts.set_up),
+        ("  until ready, ms", |figures| figures.cold_starts.ready),
+        ("  first request, ms", |figures| figures.cold_starts.first_request),
     ];
     for (title, part) in parts {
         row(title, &|of| match part(&of.figures) {
@@ -134,27 +134,27 @@ fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
             _ => "n/a".to_owned(),
         });
     }
-    row("answers a vCPU-second", &|of| or_none(of.figures.rps_per_vcpu));
+    row("responses per vCPU-s", &|of| or_none(of.figures.rps_per_vcpu));
     row("CPU used %", &|of| or_none(of.figures.utilisation.map(|share| share * 100.0)));
     row("throttled periods %", &|of| {
         let used = of.measurement.resources.filter(|used| used.periods > 0);
         or_none(used.map(|used| used.throttled_periods as f64 / used.periods as f64 * 100.0))
     });
-    row("a million answers cost", &|of| {
+    row("cost per million", &|of| {
         let bill = of.figures.bill.as_ref();
         match bill.and_then(|bill| Some((bill.per_million?, bill.price.currency))) {
             Some((cost, currency)) => format!("{} {currency}", number(cost)),
             None => "n/a".to_owned(),
         }
     });
-    row("gateway ms a request", &|of| or_none(of.figures.gateway_ms));
-    row("  p50/p99 without it", &|of| match of.record.gateway.passage {
+    row("gateway, ms/request", &|of| or_none(of.figures.gateway_ms));
+    row("  ms p50/p99 without it", &|of| match of.record.gateway.passage {
         Some(Passage { p50, p99, .. }) => {
             format!("{}/{}", number(p50.as_secs_f64() * 1e3), number(p99.as_secs_f64() * 1e3))
         }
         None => "n/a".to_owned(),
     });
-    row("  CPU us/request", &|of| or_none(of.figures.gateway_cpu.map(|cpu| cpu.as_secs_f64() * 1e6)));
+    row("  CPU, us/request", &|of| or_none(of.figures.gateway_cpu.map(|cpu| cpu.as_secs_f64() * 1e6)));
     rows
 }
 

@@ -104,7 +104,7 @@ fn page(view: &TuneView<'_>, shown: Vec<Block>) -> Page {
 }
 
 fn near(view: &TuneView<'_>) -> Vec<Block> {
-    let caption = "Values near the winner, one setting at a time".to_owned();
+    let caption = "Values near the winner, one setting at a time: ratio to the winner".to_owned();
     vec![Block::Caption(caption), Block::Table(curves(view))]
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn changes(view: &StudyView<'_>, explanation: &Explanation) -> Table 
             Column::names("change", cells(base.to_string(), &|test| change(&test.intervention))),
             Column::figures(primary.heading.join(" ").trim(), cells(figure(base), &|test| figure(&test.case)))
                 .headed(primary.heading),
-            Column::figures("times", cells(none(), &times)),
+            Column::figures("ratio", cells(none(), &times)),
             Column::figures("95 % interval", cells(none(), &between)).headed(["95 %", "interval"]),
             Column::figures("effect", cells(none(), &effect)),
         ],
@@ -80,10 +80,10 @@ fn interval(estimate: &Estimate) -> Option<String> {
 
 fn word(effect: Effect) -> &'static str {
     match effect {
-        Effect::Limits => "limits",
-        Effect::TooMuch => "less is better",
-        Effect::Harms => "harms",
-        Effect::Nothing => "nothing",
+        Effect::Limits => "more helps",
+        Effect::TooMuch => "less helps",
+        Effect::Harms => "worse",
+        Effect::Nothing => "none",
         Effect::Unknown => "undecided",
     }
 }
@@ -120,10 +120,10 @@ fn outcome(view: &StudyView<'_>, explanation: &Explanation) -> Vec<String> {
             }
             match suspected {
                 Some(suspect) if !suspect.is_tested_by(test.intervention.lever) => {
-                    lines.push(format!("Its records had suggested something else: {}.", suspect.what));
+                    lines.push(format!("The study's findings had suggested something else: {}.", suspect.what));
                 }
                 Some(_) => {}
-                None => lines.push("Its records alone did not show it.".to_owned()),
+                None => lines.push("The study's findings alone did not show it.".to_owned()),
             }
             lines
         }
@@ -136,7 +136,7 @@ fn outcome(view: &StudyView<'_>, explanation: &Explanation) -> Vec<String> {
             )]
         }
         _ => vec![format!(
-            "Unexplained: none of these changes was shown to make the {} of {base} better by more than {precision}, and its records suggest nothing. The limit may be the application itself, or something that it waits for.{open}",
+            "Unexplained: none of these changes was shown to make the {} of {base} better by more than {precision}, and the study's findings suggest nothing. The limit may be the application itself, or something that it waits for.{open}",
             primary.title
         )],
     }

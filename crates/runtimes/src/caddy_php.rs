@@ -73,7 +73,7 @@ pub(crate) const TUNABLES: [Tunable; 10] = [
         name: MAX_REQUESTS,
         role: Role::Recycle,
         kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "requests after which a worker starts the application anew, 0 for never (worker)",
+        summary: "requests after which a worker starts the application again, 0 for never (worker)",
         manual: "https://frankenphp.dev/docs/worker/#restart-the-worker-after-a-certain-number-of-requests",
     },
     Tunable {

@@ -55,7 +55,7 @@ const FRONT_TUNABLES: [Tunable; 11] = [
         name: fpm::KEEP_CONN,
         role: Role::Transport,
         kind: TunableKind::Choice(&["off", "on"]),
-        summary: "whether nginx keeps its connections to FPM; each holds a worker, also while nothing is asked of it",
+        summary: "whether nginx keeps its connections to FPM open; each occupies a worker, also while idle",
         manual: "https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_keep_conn",
     },
     Tunable {

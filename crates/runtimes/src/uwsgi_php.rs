@@ -57,7 +57,7 @@ const TUNABLES: [Tunable; 6] = [
         name: "cheaper",
         role: Role::PoolSpare,
         kind: TunableKind::Count { min: 0, max: 1024 },
-        summary: "workers that are there while little is asked, 0 for all",
+        summary: "workers that run while there is little load, 0 for all",
         manual: "https://uwsgi-docs.readthedocs.io/en/latest/Cheaper.html",
     },
     Tunable {

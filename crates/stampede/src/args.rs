@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Print version
     #[arg(long, short = 'V')]
     pub(crate) version: bool,
-    /// With --version: print also what it was built from, and the versions of its files
+    /// With --version: also print the commit and the compiler, and the versions of file formats
     #[arg(long, requires = "version")]
     pub(crate) verbose: bool,
     #[command(subcommand)]
@@ -63,76 +63,82 @@ pub(crate) enum Asked {
     /// Compare runtimes on your application, or a workload, under the same total limits
     ///
     /// Serves it on each runtime under the same CPU and memory limits, checks that all give the expected
-    /// answers, drives load, and reports which is faster, by how much, and how sure that is.
+    /// responses, sends requests, and reports which runtime is faster, by how much, and how certain that is.
     ///
-    /// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Each round measures every case once, in
-    /// random order, on a fresh start of its servers.
+    /// The limits are for everything that serves: nginx and PHP-FPM share one CPU quota and one memory limit. A case is a
+    /// runtime with its settings. Each round measures every case once, in random order, on freshly started servers; one such
+    /// measurement is a trial. All of it is a study, which is stored: see `stampede show`.
     Compare(Box<CompareArgs>),
     /// Find how many requests per second a runtime can take before your SLO breaks
     ///
-    /// Measures throughput for more and more connections, then tries rates of random arrivals until the highest that meets
-    /// the SLO is known, and confirms it in a longer trial. Each trial starts the servers again.
+    /// Measures throughput with more and more connections. Then tries request rates, with random gaps between requests, until
+    /// it knows the highest rate that meets the SLO, and confirms that rate in a longer trial. Each trial starts the servers
+    /// afresh.
     Capacity(Box<CapacityArgs>),
     /// Check whether a change made your application slower: exit code 1 if it did
     ///
     /// Measures the versions before and after the change alternately, each trial on fresh servers, and compares the
-    /// difference with the threshold. The verdict is passed, failed, or undecided if the data do not show either; undecided
-    /// passes unless --strict is given.
+    /// difference with the threshold. The verdict is passed, failed, or undecided (the measurements show neither); undecided
+    /// exits with 0 unless --strict is given.
     Gate(Box<GateArgs>),
-    /// Find the bottleneck of a measured case, by changing one limit at a time
+    /// Find what holds a measured runtime back, by changing one limit at a time
     ///
-    /// Takes a case of a stored study and tests each limit that may be its bottleneck: CPU, memory, workers. Each is raised by
-    /// half, alone (or lowered by a fifth, if it cannot be raised), and measured beside the unchanged case in the same rounds.
-    /// The bottleneck is the limit whose change moves the case most.
+    /// Takes a case (a runtime with its settings) of a stored study and tests each limit that may be its bottleneck: CPU,
+    /// memory, workers. Each limit alone is raised by half, or lowered by a fifth if it cannot be raised, and measured beside
+    /// the unchanged case in the same rounds. The bottleneck is the limit whose change has the largest effect.
     Why(Box<WhyArgs>),
     /// Profile running PHP processes: where their time goes, without an extension
     ///
-    /// Reads the stacks of PHP's virtual machine from outside, by process id: workers of PHP-FPM, Apache, FrankenPHP, RoadRunner,
-    /// Swoole and others. Nothing is loaded into PHP and nothing is stopped. Needs root, or to be their parent.
+    /// Reads PHP's call stacks from outside, by process id: workers of PHP-FPM, Apache, FrankenPHP, RoadRunner, Swoole and
+    /// others. Nothing is loaded into PHP and no process is paused. Needs root, unless you started the processes yourself.
     Inside(InsideArgs),
     /// Find the settings of a runtime that are best under these limits
     ///
-    /// Tries settings within a budget of time, each against the best so far in the same rounds, and drops the worse. The winner
-    /// is then compared with the defaults and with what the runtime's documentation recommends, also under half and 1.2 times
+    /// Tries settings within a time budget, each beside the best so far in the same rounds, and drops the worse. The winner
+    /// is then compared with the defaults and with what the runtime's documentation recommends, also under 0.5 and 1.2 times
     /// the load.
     Tune(Box<TuneArgs>),
     /// Find the cheapest CPU, memory and workers that meet your SLO under a load
     ///
-    /// Tries runtimes under limits of CPU and memory with pools of several sizes, guided by a model of queues, and drops what
-    /// fails the SLO. What seems cheapest is then confirmed in fresh rounds, from expensive to cheap, at the load and with headroom.
+    /// Tries runtimes with different CPU limits, memory limits and numbers of workers, and drops what misses the SLO; a queueing
+    /// model chooses what to try next. The sizes that seem cheapest are then confirmed in fresh rounds, at the load and with
+    /// headroom.
     Size(Box<SizeArgs>),
     /// Write a stampede.yaml for your application, and record its current responses
     ///
     /// Looks at the folder, prints what it found and which runtimes can serve it, starts it on one of them, records its
-    /// answers with the parts that vary masked, and writes a commented plan. `stampede compare` runs that plan.
+    /// responses (parts that change from one to the next, such as tokens, are masked), and writes a commented plan file.
+    /// `stampede compare` runs that plan.
     Init(InitArgs),
     /// Run a published experiment again, and print its tables beside yours
     ///
-    /// Each of its tables is measured as a study, each row as a case; what cannot run here is listed with how to get it. Each
-    /// published difference of more than 20 %, and each of its author's claims, is then confirmed, refuted or undecided.
-    /// Without a name, lists the experiments.
+    /// Without a name, lists the experiments. Each table of an experiment is measured as a study, each row as a case (a runtime
+    /// with its settings); what cannot run here is listed with how to install it. Then it reports for each published
+    /// difference of more than 20 %, and for each of the author's claims, whether it is confirmed, refuted or undecided.
     Reproduce(Box<ReproduceArgs>),
     /// Measure autoscaling as on Cloud Run or Knative, with real instances on this machine
     ///
-    /// Puts a gateway in front of real instances, each a deployment under limits of its own, and starts and stops them as the
-    /// autoscaler of Cloud Run or Knative would while load is driven: instances, queue, cold starts with their parts, requests by
-    /// outcome, responses per vCPU-second, and the bill. `stampede forecast` simulates what this machine cannot hold.
+    /// Puts a gateway in front of real instances of your application, each under its own CPU and memory limits, and starts and
+    /// stops them as the autoscaler of Cloud Run or Knative would. Reports instances, queue, cold starts with their parts,
+    /// failed and rejected requests, responses per vCPU-second, and the cost. For services larger than this machine:
+    /// `stampede forecast`.
     Scale(Box<ScaleArgs>),
     /// Simulate an autoscaled service of any size, with its bill, from what was measured
     ///
-    /// Takes from a stored study how much work a request is, how well requests share a CPU and how an instance starts, and lets
-    /// the platform's rules start and stop as many instances as the load asks for: response times, instances, rejected
-    /// requests and cost for each combination of concurrency, CPU and memory.
+    /// Takes from a stored study how much CPU time a request needs, how well requests share a CPU and how long an instance takes
+    /// to start. Simulates instances that start and stop by the platform's rules, and prints response times, instances,
+    /// rejected requests and cost for each combination of concurrency, CPU and memory.
     Forecast(Box<ForecastArgs>),
     /// Write files that deploy a runtime with the settings that were measured
     ///
-    /// A Dockerfile, manifests, systemd units, or the configuration alone: the one that was measured, with the paths of
-    /// the target.
+    /// A Dockerfile, Compose file, Kubernetes manifests, systemd units, or the servers' configuration files alone. They hold the
+    /// settings and limits that were measured, with the paths of where they are deployed.
     Export(Box<ExportArgs>),
     /// Load-test a URL and measure its responses
     ///
-    /// Just the load engine: closed or open load over HTTP, every answer checked, response times counted from when a
-    /// request was due. Reports when it was itself the bottleneck.
+    /// Sends requests over HTTP, as ab, hey and wrk do: with a fixed number of busy connections (closed load), or at a fixed
+    /// rate (open load). Every response is checked. Response times count from when a request was due, so that waiting for a
+    /// slow server is not left out. Reports when the load generator itself was the bottleneck.
     Load(Box<LoadArgs>),
     /// Use like `hey`: the same options and output, on Stampede's load engine
     #[command(disable_help_flag = true)]
@@ -145,46 +151,51 @@ pub(crate) enum Asked {
     Wrk(OtherArgs),
     /// List runtimes, workloads, services or stored studies
     List(ListArgs),
-    /// Show a stored study again, a runtime's settings, or the schema of plans
+    /// Show a stored study again, a runtime's settings, or the schema of plan files
     ///
-    /// Verdicts and findings of a study are recomputed from its records.
+    /// A study is what one command measured; `stampede list studies` lists them. Verdicts and findings are recomputed from the
+    /// stored measurements.
     Show(Box<ShowArgs>),
     /// Write a report on a stored study as one self-contained HTML file
     ///
-    /// Verdicts and findings are recomputed from the study's records. The file holds all records, and has buttons that
+    /// Verdicts and findings are recomputed from the stored measurements. The file holds all of them, and has buttons that
     /// save them as JSON and CSV.
     Report(ReportArgs),
     /// Browse all stored studies: a dashboard on this machine
     ///
-    /// A searchable list, the report of each study, two studies side by side, and a metric over time. It changes
-    /// nothing, and ends with Ctrl-C. Other machines reach it only at the address that you give, and only with a token.
+    /// A searchable list, the report of each study, two studies side by side, and a metric over time. It only reads, and ends
+    /// with Ctrl-C. By default only this machine reaches it; other machines need an address that you give (--listen) and a
+    /// token.
     Serve(ServeArgs),
     /// Write a stored study into one file, to keep it or give it to others
     ///
-    /// The file holds everything that is stored of it. `stampede import-study` puts it into another store, where `show`,
-    /// `report`, `gate` and `forecast` work on it.
+    /// The file holds everything that is stored about the study. `stampede import-study` reads it on another machine, where
+    /// `show`, `report`, `gate` and `forecast` then work on it.
     ExportStudy(ExportStudyArgs),
-    /// Put a study from a file of `stampede export-study` into the store
+    /// Import a study from a file of `stampede export-study`
     ///
-    /// A file that was cut short, altered, or written by a newer Stampede is refused, and nothing that is stored is changed.
+    /// A file that is incomplete, altered, or written by a newer Stampede is refused. Stored studies are not changed.
     ImportStudy(ImportStudyArgs),
     /// Check whether this machine can measure, and print what to do if it cannot
     ///
-    /// Looks at limits, processors, what else runs, open files, ports, clock and timers, and at which runtimes are here. Takes
-    /// about two seconds and changes nothing.
+    /// Checks CPU and memory limits, idle processors, other programs, open files, ports, clock and timers, and which runtimes are
+    /// installed. Takes about two seconds and changes nothing.
     Doctor(DoctorArgs),
     /// Stop and remove what a killed Stampede left behind
     ///
-    /// Processes, control groups and folders of runs whose Stampede is gone. What a running Stampede uses is not
-    /// touched. The next `stampede compare` does the same. With --platform kubernetes: jobs and pods of loads in a
+    /// Ends processes and removes control groups and folders of a Stampede that no longer runs. What a running Stampede uses is
+    /// not touched. The next `stampede compare` does the same by itself. With --platform kubernetes: jobs and pods in a
     /// namespace.
     Clean(CleanArgs),
     /// Print the help of a command, or its manual page
     Help(HelpArgs),
-    /// Print a script that completes command lines of Stampede in a shell
+    /// Print a script with which your shell completes commands and flags of Stampede
     ///
-    /// Packages install it. By hand: `stampede completions bash > ~/.local/share/bash-completion/completions/stampede`, `stampede
-    /// completions fish > ~/.config/fish/completions/stampede.fish`, and for zsh a file `_stampede` in a folder of $fpath.
+    /// Packages install it already. For zsh, write it to a file `_stampede` in a folder of $fpath.
+    #[command(after_help = "Examples:\n  \
+        stampede completions bash \\\n    \
+        > ~/.local/share/bash-completion/completions/stampede\n  \
+        stampede completions fish > ~/.config/fish/completions/stampede.fish")]
     Completions {
         /// The shell
         shell: Shell,

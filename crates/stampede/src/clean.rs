@@ -29,11 +29,11 @@ pub(crate) fn run(args: &CleanArgs) -> Outcome {
     }
     if !upon.is_empty() {
         let upon = upon.into_iter().collect::<Vec<_>>().join(" ");
-        screen::note(&format!("they were made upon images that stay; to remove those too: docker rmi {upon}"));
+        screen::note(&format!("the images that they were built on are kept; to remove those too: docker rmi {upon}"));
     }
     let CleanReport { done, problems, alive } = &report;
     if *alive > 0 {
-        screen::note(&format!("kept: {alive} of a Stampede that is still active"));
+        screen::note(&format!("kept: {alive} of a Stampede that is still running"));
     }
     if done.is_empty() && problems.is_empty() && removed.is_empty() {
         screen::note("nothing to clean");

@@ -38,7 +38,7 @@ fn read(args: &ExportArgs, machine: MachineSize) -> Result<(ComparePlan, Option<
     let Some(name) = study else {
         let Some(runtime) = runtime else {
             return Err(Failure::usage(
-                "it is not said what is exported\n  name a runtime and what it serves, or a study with --study",
+                "nothing to export was named\n  name a runtime and an application, or a study with --study",
             ));
         };
         let flags = CompareFlags {

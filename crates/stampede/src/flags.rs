@@ -16,7 +16,7 @@ use crate::study_place::{Report, StudyPlace};
 /// How the load engine works.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct BackendArgs {
-    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, the cheaper one on this machine]
+    /// System calls of the load generator: epoll, io-uring, or auto [default: auto, whichever costs less CPU on this machine]
     #[arg(
         long,
         value_enum,
@@ -31,8 +31,8 @@ pub(crate) struct BackendArgs {
 /// What decides.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MetricArgs {
-    /// Metric that decides, such as requests_per_cpu_second; --metric help lists all [default: throughput under closed
-    /// load, the p99 response time under open load]
+    /// Metric that decides which is better, such as requests_per_cpu_second; --metric help lists all [default: throughput
+    /// under closed load, the p99 response time under open load]
     #[arg(long, value_name = "KEY", value_parser = OrList(metric_list), help_heading = "Study")]
     pub(crate) metric: Option<String>,
 }
@@ -137,7 +137,7 @@ impl FromArgMatches for OutputArgs {
 /// Where studies are kept.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StoreArgs {
-    /// The store of studies [default: $STAMPEDE_STORE, or ~/.local/share/stampede/studies.db]
+    /// Database file that holds all studies [default: $STAMPEDE_STORE, or ~/.local/share/stampede/studies.db]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) store: Option<PathBuf>,
 }

@@ -63,7 +63,7 @@ fn stored(
 ) -> Result<Judged, Failure> {
     let of_run = resume.resume.is_some().then_some("--resume").or(bench.wait.no_wait.then_some("--no-wait"));
     if let Some(flag) = measuring.first_given().or(of_run) {
-        let problem = "says how to measure, and stored studies are measured already";
+        let problem = "is for measuring, and stored studies are measured already";
         return Err(Failure::usage(format!("{flag} {problem}\n  leave it out")));
     }
     let [before, after] = [show::load(store, names[0])?, show::load(store, names[1])?];

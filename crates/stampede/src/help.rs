@@ -97,7 +97,7 @@ mod tests {
         for (name, heading) in [
             ("stampede.1", "stampede \\- Which PHP runtime is fastest"),
             ("stampede-compare.1", "stampede\\-compare \\- Compare runtimes"),
-            ("stampede-show-runtime.1", "stampede\\-show\\-runtime \\- Show a runtime"),
+            ("stampede-show-runtime.1", "stampede\\-show\\-runtime \\- Show the settings of a runtime"),
             ("stampede-help-man.1", "stampede\\-help\\-man \\- Print a manual page"),
         ] {
             let text = fs::read_to_string(dir.path().join(name)).unwrap();

@@ -20,12 +20,12 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     let InitArgs { dir, index, host: name, databases, traffic, force, wait: WaitArgs { no_wait } } = args;
     let file = dir.join(PLAN_FILE);
     if !dir.is_dir() {
-        return Err(Failure::usage(format!("{} is no folder; name the application's", dir.display())));
+        return Err(Failure::usage(format!("folder {} does not exist; name your application's folder", dir.display())));
     }
     let files = [file.clone(), dir.join(ANSWERS), dir.join(SCENARIO)];
     if let Some(there) = files.into_iter().find(|path| path.exists()).filter(|_| !force) {
         let file = there.display();
-        return Err(Failure::usage(format!("{file} is there already; add --force to write another in its place")));
+        return Err(Failure::usage(format!("{file} exists already; add --force to overwrite it")));
     }
     stampede_machine::writable(&file)
         .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;

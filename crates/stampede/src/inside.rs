@@ -25,7 +25,7 @@ pub(crate) fn run(args: &InsideArgs) -> Outcome {
     raise_open_files();
     let mut sampler = StackSampler::attach(&pids).map_err(|error| Failure::missing(error.to_string()))?;
     if stampede_priority::go_first().is_err() {
-        screen::warning("not allowed to run before other processes: on a busy machine samples come late; run as root");
+        screen::warning("not allowed to raise its own priority: on a busy machine samples are taken late; run as root");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let sampled = runtime.block_on(async {

@@ -50,7 +50,9 @@ pub(crate) fn run(args: Box<LoadArgs>, host: &dyn Host) -> Outcome {
     let (plan, ()) = Failure::both(plan, unread)?;
     if !logged.is_empty() && plan.url.path != "/" {
         let path = &plan.url.path;
-        return Err(Failure::usage(format!("URL path {path} stands beside the paths of --access-log; leave it out")));
+        return Err(Failure::usage(format!(
+            "URL path {path} cannot be combined with the paths of --access-log; leave it out"
+        )));
     }
     let plan = LoadPlan { logged, ..plan };
     let tls = TlsFiles { insecure, cacert, cert, key, server_name };
@@ -84,8 +86,8 @@ pub(crate) fn run(args: Box<LoadArgs>, host: &dyn Host) -> Outcome {
         screen::note(&format!("  {advice}"));
     }
     if let Some(place) = load.fastcgi() {
-        screen::warning(&format!("{place} speaks FastCGI, not HTTP: it is PHP-FPM, or a server like it"));
-        screen::note("  send the load to the web server before it, or compare it with stampede compare");
+        screen::warning(&format!("{place} speaks FastCGI, not HTTP: it is probably PHP-FPM"));
+        screen::note("  send the load to the web server in front of it, or use stampede compare");
     }
     if let Some(failure) = load.sampled.as_ref().and_then(|sampled| sampled.failure.as_ref()) {
         return Err(Failure::missing(failure.as_str()));

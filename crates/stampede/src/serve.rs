@@ -33,7 +33,9 @@ pub(crate) fn run(args: &ServeArgs) -> Outcome {
         })?;
         screen::print(&format!("http://{}/{query}\n", dashboard.address()))?;
         if !dashboard.address().ip().is_loopback() {
-            screen::note("who knows this address sees every study, and so does who listens in: it is not encrypted");
+            screen::note(
+                "whoever knows this address can see every study, and so can anyone on the network: it is not encrypted",
+            );
         }
         screen::note("Ctrl-C ends it");
         tokio::select! {

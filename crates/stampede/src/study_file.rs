@@ -22,7 +22,7 @@ pub(crate) fn export(args: &ExportStudyArgs) -> Outcome {
     let (study, bytes) = store.export(study).map_err(Failure::unknown_or_missing)?;
     destination::put_bytes(file, &bytes)?;
     if !is_stdout(file) {
-        screen::print(&format!("{} holds study {study} ({} KiB)\n", file.display(), bytes.len().div_ceil(1024)))?;
+        screen::print(&format!("{} contains study {study} ({} KiB)\n", file.display(), bytes.len().div_ceil(1024)))?;
     }
     Ok(Exit::Done)
 }
@@ -38,7 +38,7 @@ pub(crate) fn import(args: &ImportStudyArgs) -> Outcome {
     let stored = stored.map_err(|error| match error {
         StudyFileError::Read(cause) if cause.kind() == io::ErrorKind::NotFound => Failure {
             exit: Exit::Usage,
-            message: format!("there is no file {}; `stampede export-study` writes one", file.display()),
+            message: format!("file {} does not exist; `stampede export-study` writes one", file.display()),
         },
         error => named(Failure::usage(error)),
     })?;
@@ -54,6 +54,6 @@ pub(crate) fn import(args: &ImportStudyArgs) -> Outcome {
 fn said(imported: Import, study: &StudyId) -> String {
     match imported {
         Import::Stored => format!("study {study} is stored; see it with: stampede show {study}\n"),
-        Import::WasThere => format!("study {study} is stored already, the same in everything; nothing was changed\n"),
+        Import::WasThere => format!("study {study} is stored already, with the same content; nothing was changed\n"),
     }
 }

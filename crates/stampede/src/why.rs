@@ -46,7 +46,7 @@ pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
 fn tell_differences(study: &Study, machine: &Machine) {
     if study.machine != *machine {
         screen::warning(&format!(
-            "study {} was measured on another machine, or under another kernel; what holds the case back here is asked",
+            "study {} was measured on another machine, or under another kernel; this run shows what holds the case back here",
             study.id
         ));
     }

@@ -466,7 +466,10 @@ fn known_studies(known: &[StudyId]) -> String {
     if known.is_empty() {
         return "no study is stored yet; `stampede compare` makes one".to_owned();
     }
-    format!("there is none of that name; stored are {} (`stampede list studies` shows all)", names(known))
+    format!(
+        "no stored study has this name or one that begins with it; the newest are {} (`stampede list studies` shows all)",
+        names(known)
+    )
 }
 
 fn names(ids: &[StudyId]) -> String {
@@ -557,13 +560,13 @@ mod tests {
             ("0712", "find study 0712: it is the beginning of 0712-a, 0712-ab; give more of the name"),
             (
                 "0714",
-                "find study 0714: there is none of that name; stored are 0713-b, 0712-a, 0712-ab \
-                 (`stampede list studies` shows all)",
+                "find study 0714: no stored study has this name or one that begins with it; the newest are 0713-b, \
+                 0712-a, 0712-ab (`stampede list studies` shows all)",
             ),
             (
                 "",
-                "find study : there is none of that name; stored are 0713-b, 0712-a, 0712-ab \
-                 (`stampede list studies` shows all)",
+                "find study : no stored study has this name or one that begins with it; the newest are 0713-b, \
+                 0712-a, 0712-ab (`stampede list studies` shows all)",
             ),
         ] {
             assert_eq!(resolve(name, known()).unwrap_err().to_string(), words);

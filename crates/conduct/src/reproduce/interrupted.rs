@@ -38,8 +38,7 @@ pub(super) fn studies(plan: &ReproducePlan, store: &Store) -> Result<BTreeMap<us
         |(number, stored): (&usize, &StoredStudy)| stored.finished_at.is_some() && number + 1 == plan.tables.len();
     if found.last_key_value().is_none_or(is_whole) {
         return Err(Failure::usage(format!(
-            "--resume finds no run of {} that was interrupted, with the --scale, --rate-scale and --tables that were typed; leave it out to \
-             begin one",
+            "--resume finds no run of {} that was interrupted, with these --scale, --rate-scale and --tables; leave out --resume to start one",
             plan.publication.name
         )));
     }

@@ -112,8 +112,7 @@ pub(super) fn judge(activity: &Activity) -> [Finding; 2] {
                 warning(
                     "steal",
                     text,
-                    "measure at another time or on a machine of your own; requests per CPU-second, and rounds that stand \
-                     out, show how much it matters",
+                    "measure at another time or on a dedicated machine; until then compare requests per CPU-second",
                 )
             } else {
                 fine("steal", text)

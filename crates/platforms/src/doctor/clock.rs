@@ -70,7 +70,7 @@ pub(super) fn judge(clock: &Clock) -> [Finding; 2] {
         warning(
             "timers",
             text,
-            "see what else runs; under --load open:... requests may be sent late, which the report shows",
+            "end other programs; under --load open:... requests may be sent late, which the report shows",
         )
     } else {
         fine("timers", text)

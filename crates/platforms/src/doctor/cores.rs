@@ -83,7 +83,7 @@ pub(super) fn judge(cores: &Cores) -> [Finding; 2] {
             warning(
                 "memory",
                 format!("{:.1} of {:.1} GiB of memory are free", gib(*free), gib(*memory)),
-                "end what needs it: the kernel takes page cache away from servers, and may kill them",
+                "end programs that use it: the kernel takes page cache away from servers, and may kill them",
             ),
             "free_bytes",
             *free as f64,

@@ -47,7 +47,11 @@ fn held(group: &Group) -> Result<(), String> {
     let in_force = group.read_limits().map_err(|error| with_causes(&error))?;
     let cpu = matches!(in_force.cpu, Bound::AtMost(quota) if quota.runtime * 2 == quota.period);
     let memory = matches!(in_force.memory, Bound::AtMost(bytes) if bytes == MEMORY);
-    if cpu && memory { Ok(()) } else { Err(format!("half a CPU and 64 MiB were asked for, in force is {in_force:?}")) }
+    if cpu && memory {
+        Ok(())
+    } else {
+        Err(format!("half a CPU and 64 MiB were requested, and the kernel reports {in_force:?}"))
+    }
 }
 
 pub(super) fn judge(attempt: Attempt) -> Finding {
@@ -62,7 +66,7 @@ pub(super) fn judge(attempt: Attempt) -> Finding {
             ID,
             Severity::Error,
             format!("CPU and memory cannot be limited: {problem}"),
-            "run it as root, or where control groups are handed to this user",
+            "run it as root, or as a user to whom systemd delegates control groups",
         ),
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn judge(network: &Network) -> Vec<Finding> {
         let finding = if backlog < ENOUGH_BACKLOG {
             warning(
                 "accept-queue",
-                format!("at most {backlog} connections wait to be accepted, whatever a server asks for"),
+                format!("at most {backlog} connections can wait to be accepted, whatever a server is configured for"),
                 "raise it: sysctl net.core.somaxconn=4096",
             )
         } else {

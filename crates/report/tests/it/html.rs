@@ -233,7 +233,7 @@ fn a_page_of_services_begins_with_what_their_instances_did() {
         "large on markdown answers every request: 91",
         "small: small, 0.5 CPU and 256Mi an instance, scaled by cloud-run, 0 to 6 instances that share 1 processor",
         "<th scope=\"row\">instances min/mean/max</th><td>1/2.20/3</td>",
-        "<th scope=\"row\">\u{2013} whole ms p50/max</th><td>300/300</td>",
+        "<th scope=\"row\">\u{2013} in all, ms p50/max</th><td>300/300</td>",
         "id=\"s0-course\"",
     ] {
         assert!(page.contains(told), "{told}\n{}", markup(&page));

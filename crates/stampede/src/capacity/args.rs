@@ -14,8 +14,8 @@ use crate::flags::{BackendArgs, StudyArgs};
         stampede capacity frankenphp ./my-app --slo 'p95<250ms' --duration 60s\n  \
         stampede capacity go hello --slo 'p99<10ms' --duration 5s --json -\n\n\
         Exit codes: 0 a rate was found; 1 no rate meets the SLO;\n\
-        4 the generator cannot offer as much as the runtime takes;\n\
-        the others as for compare.")]
+        4 the load generator cannot send as much as the runtime can answer;\n\
+        others: see stampede --help.")]
 pub(crate) struct CapacityArgs {
     #[command(flatten)]
     pub(crate) flags: CapacityFlags,
@@ -32,15 +32,15 @@ fn in_capacity(arg: Arg) -> Arg {
              on the share of failed requests: p99<100ms,errors<0.1% [default: the plan's]",
         ),
         "duration" => arg
-            .help("Length of each probe; the last takes four times as long [default: 45s]")
+            .help("How long each rate is measured, after the warm-up; the last takes four times as long [default: 45s]")
             .help_heading("Study"),
         "warm_up" => {
-            arg.value_name("TIME").help("Load before each window [default: 2s]").help_heading("Study")
+            arg.value_name("TIME").help("Load before each measurement, not counted [default: 2s]").help_heading("Study")
         }
-        "max_time" => arg.help("Time limit for all probes [default: 15m, or what long probes need]"),
-        "seed" => arg.help("Seed of the random arrivals"),
+        "max_time" => arg.help("Time limit for the whole search [default: 15m, or longer if --duration needs it]"),
+        "seed" => arg.help("Seed of the random gaps between requests; the same seed gives the same gaps [default: a random one]"),
         "ready_timeout" => arg.help(
-            "Time limit for the first response, and for each one that is checked before the load [default: 30s]",
+            "Time limit for a server's first response, and for each response that is checked before the load [default: 30s]",
         ),
         "resume" => {
             arg.help("Resume an interrupted search; repeat the same command line [default: the newest]")

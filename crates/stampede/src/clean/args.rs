@@ -4,8 +4,11 @@ use crate::kubernetes::args::CleanClusterArgs;
 
 /// What to clean up beside runs.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede clean\n  \
+        stampede clean --images")]
 pub(crate) struct CleanArgs {
-    /// Remove also the images that --platform docker has built; the next study builds what it needs
+    /// Also remove the images that --platform docker has built; the next study builds what it needs again
     #[arg(long, conflicts_with = "platform")]
     pub(crate) images: bool,
     #[command(flatten)]

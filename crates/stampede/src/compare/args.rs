@@ -14,7 +14,7 @@ use crate::flags::{BackendArgs, MetricArgs, StudyArgs};
         stampede compare markdown --runtimes nginx-fpm,go --load closed:64\n  \
         stampede compare markdown --cpus 0.5 --memory 256Mi --json result.json\n  \
         stampede compare markdown --set nginx-fpm.pm=dynamic --rounds 5\n  \
-        stampede compare markdown --at 70%  # then latency at 70 % of the slowest\n  \
+        stampede compare markdown --at 70%  # then response times below saturation\n  \
         stampede compare markdown --replicas 2 --balancer nginx --tls\n  \
         stampede compare markdown --platform docker --base-image debian:bookworm\n  \
         stampede compare --image my/app:fpm --image my/app:frankenphp\n  \
@@ -27,7 +27,7 @@ pub(crate) struct CompareArgs {
     pub(crate) at: AtFlag,
     #[command(flatten)]
     pub(crate) metric: MetricArgs,
-    /// Print what would be measured, and for how long, and measure nothing
+    /// Print what would be measured and how long it takes, and measure nothing
     #[arg(long, help_heading = "Study")]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -46,11 +46,12 @@ fn in_compare(arg: Arg) -> Arg {
             "PHP versions to compare on each runtime: 8.2,8.4, or paths of php programs [default: that of `php` \
              on the search path]",
         ),
-        "cpus" => arg.help("CPUs for each whole deployment [default: 1]"),
-        "memory" => arg.help("Memory for each whole deployment [default: 512Mi]"),
+        "cpus" => arg.help("CPUs that all processes of one case together may use: 0.5, 2 [default: 1]"),
+        "memory" => arg.help("Memory that all processes of one case together may use: 256Mi, 1Gi [default: 512Mi]"),
         "load" => arg.help(
-            "Load: closed:N keeps N connections busy, one request in flight on each; open:RATE has requests due at RATE a \
-             second, open:FROM..TO/TIME is a ramp [default: closed:16]",
+            "Load. closed:N keeps N connections busy, one request in flight on each: how much can it take? open:RATE sends RATE \
+             requests a second, whether or not the server keeps up: how fast is it? open:poisson:RATE with random gaps; \
+             open:FROM..TO/TIME is a ramp [default: closed:16]",
         ),
         _ => arg,
     }

@@ -34,7 +34,7 @@ pub(crate) struct ExportArgs {
     /// Take limits and settings from a stored study: its name, the start of one, or `latest`
     #[arg(long, value_name = "STUDY", help_heading = "What")]
     pub(crate) study: Option<String>,
-    /// Which of the study's or plan's cases [default: the recommended one, of RUNTIME where that is given]
+    /// Which case of the study or plan [default: the recommended one; with RUNTIME, the best one of that runtime]
     #[arg(long, value_name = "CASE", help_heading = "What")]
     pub(crate) case: Option<String>,
     #[command(flatten)]
@@ -45,17 +45,17 @@ pub(crate) struct ExportArgs {
     pub(crate) deployment: DeploymentFlags,
     #[command(flatten)]
     pub(crate) load: LoadFlag,
-    /// Where it listens; status pages and the like listen on the loopback address, on the ports that follow [default:
-    /// 0.0.0.0:8080, of config 127.0.0.1:8080]
+    /// Address and port to listen on; status pages listen on 127.0.0.1, on the next ports [default: 0.0.0.0:8080; for config
+    /// 127.0.0.1:8080]
     #[arg(long, value_name = "IP:PORT", help_heading = "Where")]
     pub(crate) listen: Option<SocketAddr>,
-    /// What the image is called [default: WORKLOAD-RUNTIME:STUDY]
+    /// Name of the container image [default: APPLICATION-RUNTIME:STUDY]
     #[arg(long, value_name = "NAME", help_heading = "Where")]
     pub(crate) image: Option<String>,
-    /// The folder to write; it must be empty, or not there yet
+    /// Folder to write to; it must be empty or not exist yet, and lie outside the application
     #[arg(long, short, value_name = "DIR", help_heading = "Where")]
     pub(crate) output: PathBuf,
-    /// Replace files, and whole folders, of the same names
+    /// Replace files and folders that have the same names
     #[arg(long, help_heading = "Where")]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -68,7 +68,7 @@ fn in_export(arg: Arg) -> Arg {
             "Your application's folder, a plan file, or a built-in workload [default: the study's, or the stampede.yaml in \
              this folder]",
         ),
-        "load" => arg.help("Load that it is configured for [default: closed:16]"),
+        "load" => arg.help("Load that settings are made for, such as the number of connections [default: closed:16]"),
         _ => arg,
     };
     match arg.get_id().as_str() {

@@ -19,10 +19,10 @@ use crate::flags::{BenchArgs, MetricArgs, ResumeArgs, StoreArgs};
         Exit codes: 0 passed, or undecided without --strict; 1 failed;\n\
         the others as for compare.")]
 pub(crate) struct GateArgs {
-    /// The state before: a folder with an application or a stampede.yaml, a git revision (git:NAME if a folder has that name
-    /// too), image:NAME for a container image, or study:NAME for a stored study
+    /// The version before the change: a git revision, a folder with an application or a stampede.yaml, image:NAME for a
+    /// container image, or study:NAME for a stored study (git:NAME for a revision with the name of a folder)
     pub(crate) base: String,
-    /// The state after, in any of these forms
+    /// The version after the change, in any of these forms
     pub(crate) head: String,
     /// Slowdown that still passes: with 20%, responses may take 1.2 times as long, and throughput may fall by 17 %
     /// [default: 5%]
@@ -30,7 +30,7 @@ pub(crate) struct GateArgs {
     pub(crate) threshold: Option<String>,
     #[command(flatten)]
     pub(crate) metric: MetricArgs,
-    /// Fail if undecided
+    /// Exit with 1 if the verdict is undecided [default: an undecided change passes]
     #[arg(long, help_heading = "Gate")]
     pub(crate) strict: bool,
     /// Write a JUnit report (`-` is stdout, in place of the text)
@@ -45,7 +45,7 @@ pub(crate) struct GateArgs {
     /// Write a row for each trial as CSV (`-` is stdout, in place of the text)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
-    /// Print annotations for GitHub as well
+    /// Also print annotations for GitHub Actions
     #[arg(long, help_heading = "Output")]
     pub(crate) github: bool,
     #[command(flatten)]
@@ -63,12 +63,12 @@ fn in_gate(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
         "metric" => arg
             .help(
-                "Which figure decides: cpu_us_per_request, for example; --metric help lists all [default: throughput under \
+                "Metric that decides, such as cpu_us_per_request; --metric help lists all [default: throughput under \
                  closed load, the p99 response time under open load]",
             )
             .help_heading("Gate"),
-        "cpus" => arg.help("CPUs for each side [default: 1]").help_heading(MEASURING),
-        "memory" => arg.help("Memory for each side [default: 512Mi]").help_heading(MEASURING),
+        "cpus" => arg.help("CPUs that all processes of one version together may use [default: 1]").help_heading(MEASURING),
+        "memory" => arg.help("Memory that all processes of one version together may use [default: 512Mi]").help_heading(MEASURING),
         "warm_up" => arg
             .help(
                 "Load before the window, not counted; auto determines it by a short trial of each side [default: auto if windows \
@@ -76,9 +76,9 @@ fn in_gate(arg: Arg) -> Arg {
             )
             .help_heading(MEASURING),
         "rounds" => arg
-            .help("Rounds, in each of which both sides are measured once: auto, or a number [default: auto]")
+            .help("Rounds, in each of which both versions are measured once: auto (until the result is clear), or a number [default: auto]")
             .help_heading(MEASURING),
-        "seed" => arg.help("Seed of the order in which the sides are measured").help_heading(MEASURING),
+        "seed" => arg.help("Seed of the random order in which the versions are measured [default: a random one]").help_heading(MEASURING),
         "resume" => arg.help("Resume an interrupted gate: repeat its command line").help_heading(MEASURING),
         "index" | "set" | "load" | "duration" | "order" | "max_time" | "no_wait" | "platform" | "base_image" | "generators" => {
             arg.help_heading(MEASURING)

@@ -8,6 +8,7 @@ use crate::flags::StoreArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
         stampede list runtimes\n  \
+        stampede list workloads\n  \
         stampede list studies")]
 pub(crate) struct ListArgs {
     /// What to list
@@ -19,11 +20,11 @@ pub(crate) struct ListArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listed {
-    /// Runtimes with the version found, or how to get them
+    /// Runtimes with the installed version, or how to install them
     Runtimes,
-    /// Built-in workloads
+    /// Built-in workloads: small applications to compare runtimes with
     Workloads,
-    /// Balancers and services that can be put around a runtime, with the version found
+    /// Load balancers and databases that can be measured together with a runtime, with the installed version
     Services,
     /// Stored studies, newest first
     Studies,

@@ -29,8 +29,8 @@ use crate::init::args::LogArgs;
         stampede load http://web.shop.svc/ --generators kubernetes:2 \\\n    \
         --namespace shop --generator-image r.example/stampede\n\n\
         Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
-        4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\
-        130 interrupted.")]
+        4 the load generator was the bottleneck, or responses were wrong;\n\
+        5 no correct response came; 130 interrupted.")]
 pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub(crate) flags: LoadFlags,
@@ -44,7 +44,7 @@ pub(crate) struct LoadArgs {
     /// Accept any certificate
     #[arg(long, help_heading = "Protocol")]
     pub(crate) insecure: bool,
-    /// Show this certificate (PEM) to a server that asks for one
+    /// Client certificate (PEM) for a server that asks for one
     #[arg(long, value_name = "FILE", help_heading = "Protocol")]
     pub(crate) cert: Option<PathBuf>,
     /// The key of --cert (PEM) [default: in the same file]
@@ -59,7 +59,7 @@ pub(crate) struct LoadArgs {
     /// Connect from this address of this machine
     #[arg(long, value_name = "ADDRESS", conflicts_with = "unix", help_heading = "Protocol")]
     pub(crate) source: Option<IpAddr>,
-    /// Connect to HOST:PORT in place of the URL's; given more than once, connections take turns
+    /// Connect to HOST:PORT in place of the URL's; if repeated, connections are spread over all of them
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "unix", help_heading = "Protocol")]
     pub(crate) connect: Vec<String>,
     /// Connect to this unix socket; the URL still gives host and path
@@ -68,19 +68,19 @@ pub(crate) struct LoadArgs {
     /// Allow a target that is neither this machine nor in a private network
     #[arg(long, help_heading = "Protocol")]
     pub(crate) allow_remote: bool,
-    /// Follow redirects, up to 9 for each request, which ends with the last answer
+    /// Follow redirects, up to 9 for each request; it counts as one request, until the last response
     #[arg(long, conflicts_with_all = ["scenario", "generators"], help_heading = "Protocol")]
     pub(crate) follow_redirects: bool,
     /// Write the result as JSON (`-` is stdout, in place of the table)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,
-    /// Write each second as a line of JSON while load runs (`-` is stdout, in place of the table)
+    /// Write a line of JSON for each second, while load runs (`-` is stdout, in place of the table)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) timeseries: Option<PathBuf>,
-    /// Write every request as a line of a .csv, .tsv or .ndjson file while load runs
+    /// Write a line for every request to a .csv, .tsv or .ndjson file, while load runs
     #[arg(long, value_name = "FILE", conflicts_with = "generators", help_heading = "Output")]
     pub(crate) samples: Option<PathBuf>,
-    /// Write the response times as a percentile file for HdrHistogram's plotter
+    /// Write the percentiles of response times as a file for HdrHistogram's plotter
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hdr: Option<PathBuf>,
     #[command(flatten)]
@@ -97,7 +97,7 @@ fn of_log(access_log: Arg) -> Arg {
 /// It stands before the seed.
 fn in_load(backend: Arg) -> Arg {
     backend
-        .help("How the kernel is reached: epoll, io-uring, or auto [default: auto, the cheaper one on this machine]")
+        .help("System calls of the load generator: epoll, io-uring, or auto [default: auto, whichever costs less CPU on this machine]")
         .help_heading("Load")
         .display_order(5)
 }

@@ -46,14 +46,14 @@ fn in_reproduce(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
         "rounds" => arg
             .value_name("N")
-            .help("Rounds: in each, every row is measured once [default: the experiment's own, 5 mostly]"),
-        "seed" => arg.help("Seed of the order of rows; the same seed gives the same order"),
+            .help("Rounds, each of which measures every row once [default: the experiment's own, usually 5]"),
+        "seed" => arg.help("Seed of the random order of rows; the same seed gives the same order [default: a random one]"),
         "resume" => arg.num_args(0).help("Resume an interrupted run; repeat the same command line"),
         "client_rtt" => {
-            arg.help("Round-trip time between client and front, for rows that give none: 40ms").help_heading("Study")
+            arg.help("Round-trip time between client and server, for rows that publish none: 40ms").help_heading("Study")
         }
         "feeders" => arg
-            .help("Another data file for the experiment's scenario: payloads=people.tsv (may be repeated)")
+            .help("Data file that the experiment's scenario takes its values from, in place of its own: payloads=people.tsv (may be repeated)")
             .help_heading("Study"),
         _ => arg,
     }

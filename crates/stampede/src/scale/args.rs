@@ -34,25 +34,25 @@ fn in_scale(arg: Arg) -> Arg {
         "memory" => arg.help("Memory of an instance [default: 512Mi]").help_heading("Service"),
         "ready" => arg
             .value_name("HOW")
-            .help("When an instance is given requests: port (something listens) or request (it has answered) [default: request]")
+            .help("When a new instance gets requests: port (as soon as it listens) or request (as soon as it answers one) [default: request]")
             .help_heading("Service"),
         "load" => arg.help("Load: closed:N, open:RATE or open:FROM..TO/TIME [default: closed:16]"),
         "client_rtt" => arg
-            .help("Round-trip time between client and platform, added to this machine's own: 35ms")
+            .help("Round-trip time between client and gateway, added to this machine's own: 35ms [default: none]")
             .help_heading("Load"),
-        "duration" => arg.help("Length of the measuring window of each trial [default: 30s]"),
+        "duration" => arg.help("How long each trial is measured, after the warm-up [default: 30s]"),
         "warm_up" => {
-            arg.value_name("TIME").help("Load before the window; the first cold starts are in it [default: 0s]")
+            arg.value_name("TIME").help("Load before the measurement, not counted; it would include the first cold starts [default: 0s]")
         }
         "rounds" => arg
             .value_name("N")
-            .help("How many times it is measured, each from a fresh start [default: 1, or 3 with --against]"),
-        "seed" => arg.help("Seed of random arrivals"),
+            .help("How many times each configuration is measured, from a fresh start [default: 1, or 3 with --against]"),
+        "seed" => arg.help("Seed of the random gaps of open:poisson loads [default: a random one]"),
         "ready_timeout" => arg.help(
-            "Time limit for the first response of an instance, and for each one that is checked before the load [default: 30s]",
+            "Time limit for an instance's first response, and for each response that is checked before the load [default: 30s]",
         ),
         "platform" => arg.help(
-            "Where instances run: local, as processes of this machine; or docker, each in a container on this machine's engine \
+            "Where instances run: local, as processes of this machine; or docker, each in a container of this machine \
              [default: local]",
         ),
         _ => arg,

@@ -16,7 +16,7 @@ use stampede_plan::RuntimeFlags;
 pub(crate) struct ShowRuntimeArgs {
     #[command(flatten)]
     pub(crate) flags: RuntimeFlags,
-    /// Show also the files, arguments and environment that it is run with
+    /// Also show the configuration files, arguments and environment that it is started with
     #[arg(long)]
     pub(crate) render: bool,
 }
@@ -26,7 +26,9 @@ fn in_show_runtime(arg: Arg) -> Arg {
         "app" => arg
             .help("Which of the workload's apps, by name [default: the first that the runtime can serve]")
             .help_heading(None::<&str>),
-        "load" => arg.help("Load that it is configured for [default: closed:16]").help_heading(None::<&str>),
+        "load" => arg
+            .help("Load that settings are made for, such as the number of connections [default: closed:16]")
+            .help_heading(None::<&str>),
         "cpus" | "memory" | "set" => arg.help_heading(None::<&str>),
         _ => arg,
     }

@@ -16,8 +16,9 @@ use crate::flags::StudyArgs;
         --prices fly-performance --headroom 30%\n  \
         stampede size markdown --load open:poisson:50 --slo 'p95<100ms' \\\n    \
         --prices my-prices.yaml\n\n\
-        Exit codes: 0 a size was found; 1 none is shown to hold the SLO;\n\
-        4 the generator was the limit; 5 no size served; the others as for compare.")]
+        Exit codes: 0 a size was found; 1 no size is shown to meet the SLO;\n\
+        4 the load generator was the bottleneck; 5 no runtime could be started;\n\
+        others: see stampede --help.")]
 pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) flags: SizeFlags,
@@ -28,24 +29,24 @@ pub(crate) struct SizeArgs {
 fn in_size(arg: Arg) -> Arg {
     const SEARCH: &str = "Search";
     match arg.get_id().as_str() {
-        "load" => arg.help("Load that the size must hold (required): open:poisson:300, random arrivals at 300 a second"),
+        "load" => arg.help("Load under which the SLO must hold (required): open:poisson:300 is 300 requests a second with random gaps"),
         "slo" => arg.help(
             "Limits that must hold, on a response time (p50, p90, p95, p99, p99.9; counted from when a request was due) and \
              on the share of failed requests: p99<200ms,errors<0.1% [default: the plan's]",
         ),
         "cpus" => arg.value_name("A,B").help(
-            "Limits of CPU that are searched: 0.25,0.5,1 [default: 0.1 to all but one of this machine's, in steps of about 1.4]",
+            "CPU limits to try: 0.25,0.5,1 [default: from 0.1 to one less than this machine has, each about 1.4 times the one before]",
         ),
         "memory" => arg.value_name("A,B").help(
-            "Limits of memory that are searched: 128Mi,256Mi [default: 48Mi to half of this machine's, 2Gi at most]",
+            "Memory limits to try: 128Mi,256Mi [default: from 48Mi to half of what this machine has, 2Gi at most]",
         ),
         "set" => arg.help("Fix a setting, and do not search it: nginx-fpm.pm.max_children=8 (may be repeated)"),
         "budget" => arg.help("About how long the search may take, confirmations included [default: 40m]"),
         "duration" => arg.help(
-            "Length of the measuring window of each trial [default: 10s to 60s, so that 20 requests are beyond the percentile]",
+            "How long each trial is measured, after the warm-up [default: 10s to 60s, enough for 20 requests beyond the percentile]",
         ),
-        "warm_up" => arg.value_name("TIME").help("Load before each window [default: 2s]"),
-        "seed" => arg.help("Seed of the random arrivals").help_heading(SEARCH),
+        "warm_up" => arg.value_name("TIME").help("Load before each measurement, not counted [default: 2s]"),
+        "seed" => arg.help("Seed of the random gaps between requests [default: a random one]").help_heading(SEARCH),
         "resume" => arg
             .value_name("SEARCH")
             .help("Resume an interrupted search; repeat the same command line [default: the newest]")

@@ -211,7 +211,7 @@ fn a_plan_that_init_wrote_is_kept_and_holds_the_answers() {
 
     let again = machine.run(&["init", &app]);
     assert_eq!(again.code, 2, "{again:?}");
-    assert!(again.words().contains("stampede.yaml is there already; add --force"), "{}", again.stderr);
+    assert!(again.words().contains("stampede.yaml exists already; add --force"), "{}", again.stderr);
     assert_eq!(fs::read_to_string(file).unwrap(), plan);
 
     let compare = ["compare", &app, "--runtimes", "php-cli-server", "--rounds", "1", "--no-yard-stick", "--json", "-"];

@@ -37,7 +37,7 @@ fn a_search_that_is_interrupted_goes_on_with_what_it_has() {
     assert_eq!(said.json()["study"]["resumed_at"].as_array().unwrap().len(), 1);
     let again = machine.run(&search(&app, &["--slo", "p99<100ms", "--resume"]));
     assert_eq!(again.code, 2, "{again:?}");
-    assert!(again.words().contains("finds no search for a capacity that was interrupted"), "{}", again.stderr);
+    assert!(again.words().contains("finds no interrupted search for a capacity"), "{}", again.stderr);
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn pilots_fix_the_warm_up_of_each_case() {
     let args = ["--runtimes", "nginx-fpm,apache-mod-php", "--rounds", "3", "--duration", "2s"];
     let said = machine.run(&compare(&app, &[&args[..], &["--warm-up", "auto"]].concat()));
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.stderr.contains("first a pilot of each case"), "{}", said.stderr);
+    assert!(said.stderr.contains("first a pilot run of each case"), "{}", said.stderr);
     assert!(said.stderr.contains("pilot nginx-fpm") && said.stderr.contains("pilot apache-mod-php"));
     assert_eq!(machine.launches(), 2 + 6);
     let warm_up = &machine.run(&["show", "latest", "--json", "-"]).json()["cases"][0]["warm_up"];

@@ -425,7 +425,7 @@ fn what_most_runtimes_give_is_right_unless_there_is_php_fpm() {
             machine.run(&["compare", &app, "--runtimes", runtimes, "--rounds", "1", "--no-yard-stick", "--json", "-"]);
         assert_eq!(said.code, 5, "{name}: {said:?}");
         assert!(said.words().contains(&format!("recorded on {recorded};")), "{name}: {}", said.stderr);
-        let is_told = said.words().contains("php-cli-server answers otherwise than apache-mod-php and uwsgi-php");
+        let is_told = said.words().contains("php-cli-server gives another response than apache-mod-php and uwsgi-php");
         assert_eq!(is_told, name == "one of three", "{name}: {}", said.stderr);
         let study = said.json();
         let failing = |case: &&serde_json::Value| case["trials"][0]["outcome"] == "failed";
@@ -471,7 +471,8 @@ fn a_leak_of_workers_that_keep_the_application_is_no_expected_answer() {
         let said = machine.run(&["compare", &app, "--runtimes", "swoole", "--rounds", "1", "--no-yard-stick"]);
         assert_eq!(said.code, code, "{said:?}");
         assert!(said.words().contains(told), "{}", said.stderr);
-        let is_shown = said.words().contains("recording swoole looks for the request that changed `GET /`");
+        let is_shown =
+            said.words().contains("recording swoole finds out which request changed the response to `GET /`");
         assert_eq!(is_shown, !once, "{}", said.stderr);
     }
 }

@@ -45,7 +45,7 @@ fn latency_is_measured_at_a_share_of_the_slowest_candidate() {
     assert_eq!(said.code, 0, "{said:?}");
     for line in [
         "php-cli-server is not measured at the rate of the others: it answers 300 requests a second, too few for 490",
-        "latency at 70 % of the slowest, apache-mod-php: an open load of 490 requests a second for all, in windows of 11s",
+        "response times at 70 % of the throughput of the slowest, apache-mod-php: 490 requests a second for all, measured for 11s each",
         "enough requests for a p99",
     ] {
         assert!(said.words().contains(line), "{line}: {}", said.stderr);
@@ -88,9 +88,9 @@ fn latency_is_measured_at_a_share_of_the_slowest_candidate() {
     let shown = machine.run(&["show", "latest"]);
     for text in [
         "p99 response time 5.00 ms at 70 % of the slowest (490 req/s)",
-        "At 70 % of the slowest, apache-mod-php: an open load of 490 requests a second",
+        "Response times at 70 % of the throughput of the slowest, apache-mod-php: 490 requests a second for all",
         "php-cli-server: answers 300 requests a second, too few for 490",
-        "Each at 70 % of its own throughput: figures that are not compared",
+        "Response times at 70 % of each one's own throughput: not compared, as rates differ",
     ] {
         assert!(shown.report().contains(text), "{text}: {}", shown.stdout);
     }
@@ -102,7 +102,10 @@ fn latency_is_measured_at_a_share_of_the_slowest_candidate() {
     let csv = machine.run(&["show", "latest", "--csv", "-"]).stdout;
     assert_eq!(csv.lines().count(), 1 + 21);
     let page = machine.run(&["report", "latest", "-o", "-"]).stdout;
-    assert!(page.contains("--at 70%") && page.contains("At 70 % of the slowest, apache-mod-php"));
+    assert!(
+        page.contains("--at 70%")
+            && page.contains("Response times at 70 % of the throughput of the slowest, apache-mod-php")
+    );
 }
 
 #[test]
@@ -184,7 +187,7 @@ fn a_failure_at_the_rate_is_told_by_the_exit_code() {
     });
     let said = compare(&machine, "nginx-fpm,apache-mod-php", &["--rounds", "3", "--at", "70%"]);
     assert_eq!(said.code, 5, "{said:?}");
-    assert!(said.report().contains("Trials that do not count, at these rates"), "{}", said.stdout);
+    assert!(said.report().contains("Trials at these rates that do not count"), "{}", said.stdout);
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn an_open_part_is_resumed_where_it_was() {
     let machine = machine().interrupted(&[(Duration::from_secs(80), false)]);
     let said = compare(&machine, runtimes, &args);
     assert_eq!(said.code, 130, "{said:?}");
-    assert!(said.report().contains("At 70 % of the slowest"), "{}", said.stdout);
+    assert!(said.report().contains("Response times at 70 % of the throughput of the slowest"), "{}", said.stdout);
     let kept = machine.run(&["show", "latest", "--json", "-"]).json();
     assert!(kept["finished_at"].is_null() && trials(&kept) == 6, "{kept}");
     let before = trials(&kept["open_part"]["shared"]);
@@ -205,7 +208,7 @@ fn an_open_part_is_resumed_where_it_was() {
     for other in [&["--at", "60%"][..], &[]] {
         let said = compare(&machine, runtimes, &[&["--rounds", "3", "--resume"], other].concat());
         assert_eq!(said.code, 2, "{said:?}");
-        let problem = "its open part is at 70 %, which was not typed now type --at 70%";
+        let problem = "it measures response times at 70 %, and this command does not add --at 70%";
         assert!(said.words().contains(problem), "{}", said.stderr);
     }
     let said = compare(&machine, runtimes, &[&args[..], &["--resume", "--json", "-"]].concat());

@@ -146,10 +146,10 @@ fn a_dry_run_says_what_would_be_measured_and_starts_nothing() {
     }
     let limits = ["--cpus", "0.5", "--memory", "256Mi", "--rounds", "3", "--duration", "2s", "--warm-up", "1s"];
     let said = machine.run(&[&["compare", &app, "--runtimes", "php-cli-server", "--dry-run"][..], &limits].concat());
-    let told = "fatal: php-cli-server\n0.5 CPU and 256Mi each, load closed:16\nwindows of 2s, 3 rounds of 1 trials: 9s of load\n";
+    let told = "fatal: php-cli-server\n0.5 CPU and 256Mi each, load closed:16\neach trial measured for 2s, 3 rounds of 1 trials: 9s of load, to which the starts of the servers are added\n";
     assert_eq!((said.code, said.stdout.as_str()), (0, told), "{said:?}");
     let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--dry-run"]);
-    let told = "windows of 8s at most, as pilots choose, rounds until the result is clear: ";
+    let told = "each trial measured for up to 8s (short pilot runs choose), rounds until the result is clear, for ";
     assert!(said.code == 0 && said.stdout.contains(told), "{said:?}");
     let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--at", "70%", "--dry-run"]);
     assert!(said.code == 0 && said.stdout.contains("then response times at 70 % of the slowest"), "{said:?}");

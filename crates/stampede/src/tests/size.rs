@@ -148,7 +148,7 @@ fn a_size_for_memory_that_grows_without_end_would_be_a_lie() {
         conclusion.contains(" per 1,000 requests and did not level off: at 50 requests a second 256Mi"),
         "{conclusion}"
     );
-    assert_eq!(said.stderr.matches("this shows whether that goes on").count(), 1, "{}", said.stderr);
+    assert_eq!(said.stderr.matches("this shows whether it continues to grow").count(), 1, "{}", said.stderr);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn memory_that_fills_up_is_watched_and_no_reason_against_a_size() {
     assert_eq!(said.code, 0, "{said:?}");
     let found = said.json();
     assert_eq!((&found["choice"]["size"]["cpus"], &found["memory"][0]["growth"]), (&0.5.into(), &"level".into()));
-    assert_eq!(said.stderr.matches("this shows whether that goes on").count(), 1, "{}", said.stderr);
+    assert_eq!(said.stderr.matches("this shows whether it continues to grow").count(), 1, "{}", said.stderr);
 }
 
 /// Each replica answers in proportion to its own CPU.
@@ -230,9 +230,9 @@ fn all_mistakes_of_a_command_line_are_told_at_once() {
     let prices = prices.display().to_string();
     for (name, load, more, told) in [
         ("no objective", "open:100", &[][..], "has no SLO to meet"),
-        ("no response time", "open:100", &["--slo", "errors<1%"], "says nothing of response times"),
-        ("a closed load", "closed:8", &["--slo", SLO], "closed clients send as much as is answered, whatever the size"),
-        ("a ramp", "open:10..100/60s", &["--slo", SLO], "has more than one rate, and a size holds one"),
+        ("no response time", "open:100", &["--slo", "errors<1%"], "has no limit on a response time"),
+        ("a closed load", "closed:8", &["--slo", SLO], "with closed:N the rate depends on the size"),
+        ("a ramp", "open:10..100/60s", &["--slo", SLO], "has more than one rate, and a size is chosen for one"),
         (
             "no currency",
             "open:100",

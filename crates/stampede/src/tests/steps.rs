@@ -84,6 +84,6 @@ fn what_was_given_and_cannot_be_measured_is_no_first_step() {
     });
     let said = climb(&machine, &[]);
     assert_eq!((said.code, said.stdout.as_str()), (5, ""), "{said:?}");
-    assert!(said.words().contains("what was given could not be measured"), "{}", said.stderr);
+    assert!(said.words().contains("the given configuration could not be measured"), "{}", said.stderr);
     assert_eq!(machine.launches(), 1);
 }

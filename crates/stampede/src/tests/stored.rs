@@ -62,11 +62,11 @@ fn what_cannot_be_exported_is_refused_before_anything_is_written() {
     let folder = machine.path("out");
     let out = folder.display().to_string();
     for (line, code, part) in [
-        (vec!["export", "config"], 2, "name a runtime and what it serves"),
+        (vec!["export", "config"], 2, "name a runtime and an application"),
         (vec!["export", "config", "--study", "1999"], 2, "1999"),
         (vec!["export", "config", "--study", "latest", "--case", "other"], 2, "other"),
         (vec!["export", "config", "php-cli-server", &app, "--listen", "0.0.0.0:80"], 2, "ports below 1024"),
-        (vec!["export", "config", "php-cli-server,nginx-fpm", &app], 2, "one case is exported"),
+        (vec!["export", "config", "php-cli-server,nginx-fpm", &app], 2, "only one case can be exported"),
     ] {
         let said = machine.run(&[&line[..], &["--output", &out]].concat());
         assert_eq!(said.code, code, "{line:?} {said:?}");

@@ -43,12 +43,12 @@ fn in_tune(arg: Arg) -> Arg {
         "set" => {
             arg.help("Fix a setting, and do not search it: nginx-fpm.pm=static (may be repeated)")
         }
-        "duration" => arg.help("Length of the measuring window of each trial [default: 4s]"),
+        "duration" => arg.help("How long each trial is measured, after the warm-up [default: 4s]"),
         "metric" => arg
-            .help("Metric that each step must improve: created_count, for example; --metric help lists all [default: throughput_rps]")
+            .help("Metric that each step must improve, such as created_count; --metric help lists all [default: throughput_rps]")
             .requires("steps")
             .help_heading("Steps"),
-        "seed" => arg.help("Seed of the search").help_heading(SEARCH),
+        "seed" => arg.help("Seed of the search; the same seed tries in the same order [default: a random one]").help_heading(SEARCH),
         "resume" => arg
             .value_name("SEARCH")
             .help("Resume an interrupted search; repeat the same command line [default: the newest]")

@@ -15,7 +15,7 @@ use crate::flags::StudyFlag;
         stampede why nginx-fpm --study 20260301 --max-time 5m\n  \
         stampede why --from ../my-app  # the application is elsewhere")]
 pub(crate) struct WhyArgs {
-    /// The case, by its name in the study [default: its slowest]
+    /// The case, by its name in the study's table [default: the slowest one]
     pub(crate) case: Option<String>,
     #[command(flatten)]
     pub(crate) study: StudyFlag,
@@ -31,19 +31,23 @@ fn in_why(arg: Arg) -> Arg {
         "exchanges" => arg
             .help("Which of the workload's requests to send, by name [default: the study's]")
             .help_heading(None::<&str>),
-        "base_image" => arg.help("Another image for containers [default: the study's]").help_heading(None::<&str>),
-        "duration" => {
-            arg.help("Length of the measuring window of each trial [default: the study's]").help_heading(MEASURING)
+        "base_image" => {
+            arg.help("Image for containers, in place of the study's [default: the study's]").help_heading(None::<&str>)
         }
+        "duration" => arg
+            .help("How long each trial is measured, after the warm-up [default: the study's]")
+            .help_heading(MEASURING),
         "rounds" => arg
             .help("Rounds, in each of which every change is measured once: auto, or a number [default: auto]")
             .help_heading(MEASURING),
         "precision" => arg.help("Smallest difference worth reporting [default: the study's]").help_heading(MEASURING),
-        "seed" => arg.help("Seed of the order in which changes are measured").help_heading(MEASURING),
+        "seed" => arg
+            .help("Seed of the random order in which changes are measured [default: a random one]")
+            .help_heading(MEASURING),
         "resume" => {
             arg.help("Resume an interrupted run [default: the newest]").conflicts_with("study").help_heading(MEASURING)
         }
-        "inside" => arg.help("Profile PHP in half of each window [default: on]").help_heading(MEASURING),
+        "inside" => arg.help("Profile PHP in half of each measurement [default: on]").help_heading(MEASURING),
         "ready_timeout" | "max_time" | "no_wait" | "no_inside" => arg.help_heading(MEASURING),
         _ => arg,
     }

@@ -47,13 +47,19 @@ fn what_is_no_side_is_told_before_anything_is_measured() {
     git(repository.path(), &["init", "--quiet"]);
     write_app(repository.path(), 1, "hello");
     for (name, within, args, code, parts) in [
-        ("no repository", path, vec!["main", "one"], 2, vec!["main is no folder here", "no git repository"]),
+        (
+            "no repository",
+            path,
+            vec!["main", "one"],
+            2,
+            vec!["main is neither a folder nor a git revision", "not in a git repository"],
+        ),
         (
             "unknown revision",
             repository.path(),
             vec!["mian", "."],
             2,
-            vec!["mian is no folder here", "git branch --all"],
+            vec!["mian is neither a folder nor a revision", "git branch --all"],
         ),
         ("an option", repository.path(), vec!["git:--all", "."], 2, vec!["no revision of this git repository"]),
         ("nothing in a folder", path, vec!["one", "empty"], 2, vec!["holds no known application"]),
@@ -166,16 +172,20 @@ fn sides_that_are_asked_something_else_are_told() {
     write_app(&folder.path().join("in-containers"), 1, "hello");
     fs::write(folder.path().join("in-containers/stampede.yaml"), "app: {dir: .}\nplatform: docker\n").unwrap();
     for (base, head, what) in [
-        ("one", "more", "another load"),
-        ("one", "crowds", "another load"),
-        ("one", "other", "another scenario"),
-        ("one", "plain", "another load"),
-        ("table", "wide-table", "another content of their services"),
-        ("plain", "in-containers", "another platform"),
+        ("one", "more", "load"),
+        ("one", "crowds", "load"),
+        ("one", "other", "scenario"),
+        ("one", "plain", "load"),
+        ("table", "wide-table", "content of services"),
+        ("plain", "in-containers", "platform"),
     ] {
         let said = stage.run_in(folder.path(), &["gate", base, head]);
         assert_eq!(said.code, Some(2), "{base} {head}: {said:?}");
-        assert!(said.stderr.contains(&format!("the two sides ask for {what}")), "{base} {head}: {}", said.stderr);
+        assert!(
+            said.stderr.contains(&format!("the plans of the two versions differ in their {what}")),
+            "{base} {head}: {}",
+            said.stderr
+        );
     }
 }
 

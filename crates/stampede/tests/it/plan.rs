@@ -76,7 +76,7 @@ fn without_a_plan_the_way_to_one_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let said = stage.run_in(folder.path(), &["compare"]);
     assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.stderr.contains("run stampede init"), "{}", said.stderr);
+    assert!(said.stderr.contains("write a plan with stampede init"), "{}", said.stderr);
     let said = stage.run_in(folder.path(), &["compare", "."]);
     assert!(said.stderr.contains("holds no known application"), "{}", said.stderr);
 }

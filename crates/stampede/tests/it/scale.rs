@@ -46,7 +46,7 @@ fn instances_start_on_demand_and_counts_add_up() {
     let again = stage.run(&["show", "latest", "--json", "-"]);
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), study);
     let shown = stage.run(&["show", "latest"]);
-    for part in ["instances min/mean/max", "cold starts", "a million answers cost", "answers every request"] {
+    for part in ["instances min/mean/max", "cold starts", "cost per million", "answers every request"] {
         assert!(shown.words().contains(part), "{part}\n{}", shown.stdout);
     }
     assert!(shown.stdout.lines().all(|line| line.chars().count() <= 80), "{}", shown.stdout);

@@ -34,7 +34,7 @@ fn a_study_that_was_imported_is_shown_reported_and_exported_again() {
     let copy = stage.home().join("copy.stampede-study");
     let exported = stage.run(&["export-study", "latest", copy.to_str().unwrap()]);
     assert_eq!(exported.code, Some(0), "{}", exported.stderr);
-    assert!(exported.stdout.contains("holds study 0713-a"), "{}", exported.stdout);
+    assert!(exported.stdout.contains("contains study 0713-a"), "{}", exported.stdout);
     let piped = stage.output(&mut stage.command(&["export-study", "0713-a", "-"]));
     assert_eq!(piped.stdout, fs::read(&copy).unwrap());
 

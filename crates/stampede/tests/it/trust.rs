@@ -28,7 +28,7 @@ fn a_machine_that_enforces_limits_is_fit() {
 fn what_trust_takes_is_asked_for_in_words() {
     let stage = Stage::new();
     for (args, words) in [
-        (&["--resume"][..], "--resume finds no comparison that was interrupted; leave it out to begin one"),
+        (&["--resume"][..], "--resume finds no interrupted comparison; leave it out to start one"),
         (&["--resume", "2026"], "find study 2026: no study is stored yet"),
         (&["--calibrate", "--rounds", "2"], "--rounds 2 is too few: a floor takes 3"),
         (&["--calibrate", "--max-time", "5m"], "the argument '--calibrate' cannot be used with '--max-time <TIME>'"),

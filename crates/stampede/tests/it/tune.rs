@@ -10,7 +10,7 @@ use crate::stage::{Stage, have};
 fn what_cannot_be_searched_is_told() {
     let stage = Stage::new();
     for (args, problem) in [
-        (&["ngnix-fpm"][..], "runtime ngnix-fpm is not a runtime; did you mean nginx-fpm?"),
+        (&["ngnix-fpm"][..], "ngnix-fpm is not a runtime; did you mean nginx-fpm?"),
         (&["nginx-fpm", "--budget", "1m"], "--budget 1m is too small"),
         (&["nginx-fpm", "--objective", "speed"], "--objective speed is not known; use throughput, memory, cost"),
         (&["nginx-fpm", "--objective", "memory"], "--objective memory is best where nothing is served well"),
@@ -27,7 +27,7 @@ fn what_cannot_be_searched_is_told() {
         (&["--steps", "1"][..], "--steps 1 is not a number from 2 to 100"),
         (&["--steps", "5", "--ini", "opcache"], "--ini opcache is not NAME=VALUE"),
         (&["--steps", "5", "--or", "swole"], "--runtimes swole is not a runtime; did you mean swoole?"),
-        (&["--steps", "5", "--metric", "fast"], "--metric fast is not a metric that can be better or worse"),
+        (&["--steps", "5", "--metric", "fast"], "--metric fast is not the name of a metric"),
         (&["--steps", "5", "--budget", "5m"], "cannot be used with"),
         (&["--or", "swoole"], "--steps <N>"),
         (&["--steps", "5", "--against", "rinha"], "--against rinha names no row"),

@@ -50,5 +50,5 @@ fn a_pool_of_one_worker_is_confirmed() {
     assert!((1.3..2.3).contains(&changed), "{study}");
     let again = why(&stage, &["--study", "latest"]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(2), ""));
-    assert!(again.stderr.contains("says why already"), "{}", again.stderr);
+    assert!(again.stderr.contains("is already one of stampede why"), "{}", again.stderr);
 }
