@@ -355,11 +355,6 @@ fn balancer_throttled(trial: &Trial) -> Option<f64> {
     (share > BALANCER_SHORT).then_some(share)
 }
 
-/// Whether there is a balancer before replicas, whose memory is none of a size's.
-fn has_replicas(trial: &Trial) -> bool {
-    trial.parts.iter().any(|part| Topology::is_replica(&part.part))
-}
-
 /// The most that a replica needed of memory, where there are several.
 fn replica_peak(trial: &Trial) -> Option<u64> {
     let replicas = trial.parts.iter().filter(|part| Topology::is_replica(&part.part));
@@ -418,7 +413,7 @@ fn outcome_of(trial: &Trial, plan: &SizePlan) -> SizeOutcome {
         memory_peak: Some(replica_peak(trial).unwrap_or(memory_peak)).filter(|peak| *peak > 0).map(Bytes::new),
         throttled: if periods > 0 { throttled_periods as f64 / periods as f64 } else { 0.0 },
         growth: MemoryGrowth::of(measured),
-        workers: WorkerMemory::of(measured).filter(|_| !has_replicas(trial)),
+        workers: WorkerMemory::of(trial),
     })
 }
 
