@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check check-bench format clippy tidy site unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-size bench-tune bench-grids bench-ladder bench-findings bench-inside bench-soak fuzz test-kubernetes static dist dist-test msrv
+.PHONY: help demo test check check-bench format clippy tidy site unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-size bench-sizes bench-tune bench-grids bench-ladder bench-findings bench-inside bench-soak fuzz test-kubernetes static dist dist-test msrv
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -47,6 +47,8 @@ help:
 	@echo "             how near stampede capacity comes, on simulated servers, into docs/bench-capacity.md"
 	@echo "make bench-size"
 	@echo "             how near stampede size comes to the cheapest, on simulated services, into docs/bench-size.md"
+	@echo "make bench-sizes"
+	@echo "             records sizes for bench-size, into crates/bench/data/sizes.jsonl; BENCH='--max-time 3600s' for an hour of it"
 	@echo "make bench-tune"
 	@echo "             how near the search for settings comes to the best, into docs/bench-tune.md"
 	@echo "make bench-grids"
@@ -221,6 +223,14 @@ bench-size:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench size --output docs/bench-size.md $(BENCH)
+
+# Records what bench-size replays, on a quiet machine: 162 cells of three to ten trials of 27 s take four to six hours, and it goes on
+# where it was left.
+bench-sizes:
+	@scripts/packages.sh findings
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench size-grid $(BENCH)
 
 # Needs no quiet machine either: it replays grids that were recorded before, or made up.
 bench-tune:

@@ -12,6 +12,7 @@ mod hopeless;
 mod outcome;
 mod question;
 mod search;
+mod service;
 
 pub use self::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, SizeVerdict};
 pub use self::grid::{SizeCell, SizeFigures, SizeGrid, SizeOutcome, SizeReading, SizeRole};
@@ -20,3 +21,6 @@ pub use self::hopeless::Hopeless;
 pub use self::outcome::{SizeChoice, SizeFate, SizeFound, size_found};
 pub use self::question::SizeQuestion;
 pub use self::search::{SizeStage, SizeStep, size_step};
+pub use self::service::{
+    ServiceCell, ServiceFate, ServiceFound, ServiceQuestion, ServiceStep, service_found, service_step,
+};

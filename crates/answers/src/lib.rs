@@ -11,7 +11,7 @@ mod tune;
 
 pub use experiment::experiment;
 pub use ladder::ladder;
-pub use size::size;
+pub use size::{service_size, size};
 pub use study::study;
 pub use tune::tune;
 

@@ -18,6 +18,7 @@ use crate::recording::Recording;
 use crate::sampling::Sampling;
 use crate::simulations::Simulated;
 use crate::size::Sizes;
+use crate::size::recorder::SizeRecording;
 use crate::soak::Soak;
 use crate::suite::Load;
 use crate::tuning::Replay;
@@ -46,6 +47,8 @@ pub(crate) enum Task {
     Capacity(Capacities),
     /// How near the search for a size comes to the cheapest, on services that are simulated
     Size(Sizes),
+    /// Records trials of sizes for `size`, in slices
+    SizeGrid(SizeRecording),
     /// How good the search for settings is, on grids that were recorded here or are made up
     Tune(Replay),
     /// Records grids for `tune`, a trial of every cell at a time

@@ -90,6 +90,7 @@ fn run() -> Result<(), Failure> {
         Task::Grid(recording) => tuning::recorder::run(&recording),
         Task::Capacity(asked) => capacity::run(&asked),
         Task::Size(asked) => size::run(&asked),
+        Task::SizeGrid(asked) => size::recorder::run(&asked),
         Task::Record(recording) => recording::run(&recording),
         Task::Real(real) => real::run(&real),
         Task::Forecast(asked) => validation::run(&asked),

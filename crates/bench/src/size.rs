@@ -3,6 +3,9 @@
 //! Applications whose response times under any limits can be computed are sized as real ones are: the code that proposes sizes,
 //! gives them up and confirms them is the one that `stampede size` runs; only the trials are computed.
 
+mod autoscaled;
+mod recorded;
+pub(crate) mod recorder;
 mod service;
 
 use std::path::PathBuf;
@@ -20,6 +23,7 @@ use crate::document::{self, Section};
 use crate::draws::draws;
 use crate::failure::Failure;
 use crate::files;
+use crate::jsonl;
 use crate::target::{Bound, Target};
 
 /// How it is to be done.
@@ -31,6 +35,9 @@ pub(crate) struct Sizes {
     /// Seed; the same one gives the same figures
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Trials that were recorded on a real machine
+    #[arg(long, value_name = "FILE", default_value = "crates/bench/data/sizes.jsonl")]
+    pub(crate) data: PathBuf,
     /// The document [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -198,37 +205,35 @@ impl Subject {
             workers: None,
         })
     }
+}
 
-    fn search(&self, question: &SizeQuestion, grid: &SizeGrid, seed: u64) -> (SizeFound, usize) {
-        let mut random = Random(seed);
-        let mut readings: Vec<SizeReading> = Vec::new();
-        loop {
-            match size_step(question, grid, &readings, SizeStage::Search) {
-                SizeStep::Try { cell } => {
-                    let outcome = self.trial(&grid.cells()[cell], SizeRole::Search, &mut random);
-                    readings.push(SizeReading { cell, role: SizeRole::Search, outcome });
-                }
-                // Their memory does not grow.
-                SizeStep::Watch { cell } => {
-                    let outcome = self.trial(&grid.cells()[cell], SizeRole::Watch, &mut random);
-                    readings.push(SizeReading { cell, role: SizeRole::Watch, outcome });
-                }
-                SizeStep::Confirm { cell, blocks } => {
-                    for role in (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]) {
-                        let outcome = self.trial(&grid.cells()[cell], role, &mut random);
-                        readings.push(SizeReading { cell, role, outcome });
-                    }
-                }
-                SizeStep::Done => break,
+/// A search whose trials come of this: what it found, and in how many trials.
+fn search(
+    question: &SizeQuestion,
+    grid: &SizeGrid,
+    mut trial: impl FnMut(usize, SizeRole) -> SizeOutcome,
+) -> (SizeFound, usize) {
+    let mut readings: Vec<SizeReading> = Vec::new();
+    loop {
+        let (cell, roles): (usize, Vec<SizeRole>) = match size_step(question, grid, &readings, SizeStage::Search) {
+            SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
+            // Their memory does not grow.
+            SizeStep::Watch { cell } => (cell, vec![SizeRole::Watch]),
+            SizeStep::Confirm { cell, blocks } => {
+                (cell, (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]).collect())
             }
+            SizeStep::Done => return (size_found(question, grid, &readings), readings.len()),
+        };
+        for role in roles {
+            let outcome = trial(cell, role);
+            readings.push(SizeReading { cell, role, outcome });
         }
-        (size_found(question, grid, &readings), readings.len())
     }
 }
 
 /// What searches of a subject came to.
 struct Reached {
-    name: &'static str,
+    name: String,
     /// The cheapest size that holds.
     cheapest: f64,
     /// How many sizes hold.
@@ -249,61 +254,79 @@ struct Reached {
     worst: f64,
 }
 
-fn truths(subject: &Subject, grid: &SizeGrid) -> Vec<f64> {
+/// What each comes to, in their order, as many at a time as there are processors.
+fn in_parallel<T: Sync, U: Send>(all: &[T], of: impl Fn(&T) -> U + Sync) -> Vec<U> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let of = |first: usize| {
-            let places = (first..grid.cells().len()).step_by(threads);
-            scope.spawn(move || places.map(|place| (place, subject.truth(&grid.cells()[place]))).collect::<Vec<_>>())
+    let mut done: Vec<(usize, U)> = thread::scope(|scope| {
+        let of = &of;
+        let part = |first: usize| {
+            let ours = all.iter().enumerate().skip(first).step_by(threads);
+            scope.spawn(move || ours.map(|(place, one)| (place, of(one))).collect::<Vec<_>>())
         };
-        let running: Vec<_> = (0..threads).map(of).collect();
-        let mut all = vec![f64::INFINITY; grid.cells().len()];
-        for (place, truth) in running
+        let running: Vec<_> = (0..threads).map(part).collect();
+        running
             .into_iter()
             .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        {
-            all[place] = truth;
-        }
-        all
-    })
+            .collect()
+    });
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, one)| one).collect()
 }
 
 fn reach(subject: &Subject, searches: u32, seed: u64) -> Reached {
     let grid = grid();
     let question = subject.question(&grid);
-    let truths = truths(subject, &grid);
-    let price = |place: usize| grid.cells()[place].price;
-    let cheapest = truths.iter().position(|truth| *truth < 1.0).map_or(f64::INFINITY, price);
-    let found = draws(seed, searches, |random| subject.search(&question, &grid, random.next_u64()));
-    let all = found.len() as f64;
-    let choices: Vec<usize> = found.iter().filter_map(|(found, _)| Some(found.choice.as_ref()?.cell)).collect();
-    let mut dearer: Vec<f64> = choices.iter().map(|place| price(*place) / cheapest - 1.0).collect();
-    dearer.sort_by(f64::total_cmp);
-    let count = |holds: &dyn Fn(f64) -> bool| choices.iter().filter(|place| holds(truths[**place])).count();
-    let near =
-        choices.iter().filter(|place| price(**place) <= (1.0 + NEAR) * cheapest && truths[**place] < BROKEN).count();
-    Reached {
-        name: subject.name,
-        cheapest,
-        holding: truths.iter().filter(|truth| **truth < 1.0).count(),
-        near: 100.0 * near as f64 / all,
-        nothing: 100.0 * (found.len() - choices.len()) as f64 / all,
-        dearer: [dearer.get(dearer.len() / 2), dearer.last()].map(|share| share.copied().unwrap_or(f64::NAN)),
-        most_tried: found.iter().map(|(found, _)| found.tried).max().unwrap_or(0) as f64 / grid.cells().len() as f64,
-        trials: found.iter().map(|(_, trials)| *trials as f64).sum::<f64>() / all,
-        missed: count(&|truth| truth >= 1.0),
-        broken: count(&|truth| truth > BROKEN),
-        worst: choices.iter().map(|place| truths[*place]).fold(0.0, f64::max),
+    let truths = in_parallel(grid.cells(), |cell| subject.truth(cell));
+    let found = draws(seed, searches, |random| {
+        let mut random = Random(random.next_u64());
+        search(&question, &grid, |cell, role| subject.trial(&grid.cells()[cell], role, &mut random))
+    });
+    Reached::of(subject.name.to_owned(), &grid, &truths, &found)
+}
+
+impl Reached {
+    /// Of searches on a grid whose response times are these in truth, as multiples of the limit.
+    fn of(name: String, grid: &SizeGrid, truths: &[f64], found: &[(SizeFound, usize)]) -> Self {
+        let price = |place: usize| grid.cells()[place].price;
+        let cheapest = truths.iter().position(|truth| *truth < 1.0).map_or(f64::INFINITY, price);
+        let all = found.len() as f64;
+        let choices: Vec<usize> = found.iter().filter_map(|(found, _)| Some(found.choice.as_ref()?.cell)).collect();
+        let mut dearer: Vec<f64> = choices.iter().map(|place| price(*place) / cheapest - 1.0).collect();
+        dearer.sort_by(f64::total_cmp);
+        let count = |holds: &dyn Fn(f64) -> bool| choices.iter().filter(|place| holds(truths[**place])).count();
+        let near = choices
+            .iter()
+            .filter(|place| price(**place) <= (1.0 + NEAR) * cheapest && truths[**place] < BROKEN)
+            .count();
+        let most_tried = found.iter().map(|(found, _)| found.tried).max().unwrap_or(0);
+        Self {
+            name,
+            cheapest,
+            holding: truths.iter().filter(|truth| **truth < 1.0).count(),
+            near: 100.0 * near as f64 / all,
+            nothing: 100.0 * (found.len() - choices.len()) as f64 / all,
+            dearer: [dearer.get(dearer.len() / 2), dearer.last()].map(|share| share.copied().unwrap_or(f64::NAN)),
+            most_tried: most_tried as f64 / grid.cells().len() as f64,
+            trials: found.iter().map(|(_, trials)| *trials as f64).sum::<f64>() / all,
+            missed: count(&|truth| truth >= 1.0),
+            broken: count(&|truth| truth > BROKEN),
+            worst: choices.iter().map(|place| truths[*place]).fold(0.0, f64::max),
+        }
     }
 }
 
 /// Searches everything, and writes the document.
 pub(crate) fn run(asked: &Sizes) -> Result<(), Failure> {
-    let reached: Vec<Reached> = SUBJECTS.iter().map(|subject| reach(subject, asked.searches, asked.seed)).collect();
-    Ok(files::write_or_print(asked.output.as_deref(), &render(asked, &reached))?)
+    let mut reached: Vec<Reached> = SUBJECTS.iter().map(|subject| reach(subject, asked.searches, asked.seed)).collect();
+    reached.extend(autoscaled::reach_all(asked.searches, asked.seed));
+    let lines = jsonl::read(&asked.data)?;
+    let grids = recorded::grids(&lines);
+    let whole = grids.iter().filter(|grid| grid.is_whole());
+    reached.extend(whole.map(|grid| grid.reach(asked.searches, asked.seed)));
+    Ok(files::write_or_print(asked.output.as_deref(), &render(asked, &reached, &recorded::told(&grids, &lines)))?)
 }
 
-fn render(asked: &Sizes, reached: &[Reached]) -> String {
+fn render(asked: &Sizes, reached: &[Reached], recorded: &str) -> String {
     let mut targets = Vec::new();
     let heads = [
         "application",
@@ -323,7 +346,7 @@ fn render(asked: &Sizes, reached: &[Reached]) -> String {
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     for one in reached {
         rows.push(vec![
-            one.name.to_owned(),
+            one.name.clone(),
             format!("{:.2}", one.cheapest),
             one.holding.to_string(),
             format!("{:.0} %", one.near),
@@ -355,12 +378,19 @@ fn render(asked: &Sizes, reached: &[Reached]) -> String {
     summary.paragraph(&format!(
         "A trial has a window of {} to {} s, so that 20 requests are beyond the percentile, and the CPU time of all its requests is off by {SCATTER} (a standard deviation of its \
          logarithm). The truth is that of a window of {} s without that, at {} times the load, which is what a size must hold; and a \
-         size must have {MEMORY_MARGIN} times the memory that it needs. No grid was recorded on a real machine for this.",
+         size must have {MEMORY_MARGIN} times the memory that it needs.",
         WINDOWS[0],
         WINDOWS[1],
         TRUTH[1],
         1.0 + HEADROOM
     ));
+    summary.paragraph(&format!(
+        "\"Service\" are autoscaled ones (Knative) of two runtimes, each among {} by CPU, workers, requests at once, target and \
+         minimum of instances: forecasts whose request is off by 0.05 propose, and trials of what is true confirm. Their truth is the \
+         mean of three simulations of 2000 s, and their price one by requests.",
+        autoscaled::count()
+    ));
+    summary.paragraph(recorded);
     summary.paragraph(&format!(
         "Made by `stampede-bench size --searches {} --seed {}` (`make bench-size`). The same seed gives the same figures.",
         asked.searches, asked.seed

@@ -189,13 +189,18 @@ impl Group {
     }
 }
 
-/// The processes in the group of this folder and in those below, made by whomever; none where it is gone. Those that are not seen from
-/// this process's namespace, which the kernel shows as 0, are left out.
-pub fn members(folder: &Path) -> Vec<u32> {
-    let texts =
-        with_those_below(folder).into_iter().filter_map(|dir| fs::read_to_string(dir.join("cgroup.procs")).ok());
-    let of = |text: String| text.lines().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>();
-    texts.flat_map(of).filter(|pid| *pid > 0).collect()
+/// The processes in the group of this folder and in those below, made by whomever; none where it is gone. Each comes with the name of the
+/// group right below the folder that it is in, if it is in one. Those that are not seen from this process's namespace, which the kernel
+/// shows as 0, are left out.
+#[must_use]
+pub fn members(folder: &Path) -> Vec<(Option<String>, u32)> {
+    let of = |dir: PathBuf| -> Vec<(Option<String>, u32)> {
+        let below = dir.strip_prefix(folder).ok().and_then(|below| below.iter().next());
+        let below = below.map(|name| name.to_string_lossy().into_owned());
+        let text = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+        text.lines().filter_map(|pid| pid.parse().ok()).map(|pid| (below.clone(), pid)).collect()
+    };
+    with_those_below(folder).into_iter().flat_map(of).filter(|(_, pid)| *pid > 0).collect()
 }
 
 /// A group's folder and those of the groups below it, each after the one that it is in. What is gone is left out.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use stampede_analysis::PER_VCPU_SECOND;
-use stampede_core::{Case, CpuLayout, Failures, Load, Role, Study, StudyKind, Trial};
-use stampede_harness::{Conditions, Copies, Prepared, Stop, TrialContext};
+use stampede_core::{Case, Failures, Load, Role, Study, StudyId, StudyKind, Trial};
+use stampede_harness::{Conditions, Copies, Prepared, TrialContext};
 use stampede_plan::{ComparePlan, PlannedService, ScalePlan};
 use stampede_seam::Backend;
 use stampede_store::StoredStudy;
@@ -14,7 +14,7 @@ use crate::host::{Bench, Ended};
 use crate::record::{Sinks, StudyRecord};
 use crate::site::{Purpose, Site, conditions};
 use crate::study::{DRAIN, attend_recorded, begun};
-use crate::{recording, resumption};
+use crate::{recording, resumption, study};
 
 /// Instances that are allowed more CPU than whole processors by less than this share of it are given no further processor: that
 /// would be the generator's.
@@ -42,29 +42,11 @@ pub fn scale(
     let most = plan.services.iter().map(|service| service.scaling.cpus()).fold(0.0, f64::max);
     let cores = plan.total_cpus.map_or_else(|| whole_cores(most), |total| total as usize);
     attend_recorded(bench, cores, store, resume, StudyKind::Scale, async |pinning, record, stop| {
-        let measuring = Measuring { bench, services: &plan.services, resume, backend };
-        measuring.carry_out(pinning, record, stop).await
-    })
-}
-
-struct Measuring<'a> {
-    bench: Bench<'a>,
-    services: &'a [PlannedService],
-    resume: &'a Option<Option<String>>,
-    backend: Option<Backend>,
-}
-
-impl Measuring<'_> {
-    async fn carry_out(&self, pinning: CpuLayout, record: &mut StudyRecord, stop: &Stop) -> Result<(), Failure> {
-        let Self { bench, services, resume, backend } = *self;
-        let nothing = || Failure::missing("there is nothing to run");
-        let plans: Vec<&ComparePlan> = services.iter().map(|service| &service.plan).collect();
-        let (plan, beside) = plans.split_first().ok_or_else(nothing)?;
-        let site =
-            Site::take(bench, Purpose { command: "scale", measures: true }, plan, beside, backend, pinning, stop)
-                .await?;
-        let (ground, pinning) = (&site.ground, &site.pinning);
-        if pinning.is_shared() {
+        let plans: Vec<&ComparePlan> = plan.services.iter().map(|service| &service.plan).collect();
+        let (first, beside) = plans.split_first().ok_or_else(nothing)?;
+        let purpose = Purpose { command: "scale", measures: true };
+        let site = Site::take(bench, purpose, first, beside, backend, pinning, stop).await?;
+        if site.pinning.is_shared() {
             bench.warning(
                 "the instances may use every processor, so that they and the load disturb each other; lower --max-instances, \
                  --cpus or --total-cpus until a processor is left",
@@ -74,60 +56,85 @@ impl Measuring<'_> {
             let earlier = resumption::find(record.store(), name.as_deref(), StudyKind::Scale)?;
             record.go_on_with(earlier);
         }
-        let (mut instances, mut copies) = (Vec::new(), Copies::default());
-        for PlannedService { plan, scaling } in services {
-            // An instance is made for what it is given at once; what the clients send is the service's.
-            let connections = scaling.policy.concurrency(&scaling.service);
-            let own =
-                Conditions { load: Load::Closed { connections }, ..conditions(bench.host, plan, pinning.clone())? };
-            let mut cases = ground.prepare(plan, &own, &mut copies).await?;
-            let mut instance = cases.prepared.pop().ok_or_else(nothing)?;
-            instance.case.load = plan.load.clone();
-            instance.scaling = Some(*scaling);
-            if let Some(warning) = too_few_workers(&instance.case, connections) {
-                bench.warning(&warning);
-            }
-            instances.push(instance);
+        measure(&site, &plan.services, None, &mut Copies::default(), record).await
+    })
+}
+
+fn nothing() -> Failure {
+    Failure::missing("there is nothing to run")
+}
+
+/// Measures services in the same blocks. A study of this name is a part of something else, which tells its settings; one that was
+/// finished already is only compared with what would be measured now.
+pub(crate) async fn measure(
+    site: &Site<'_>,
+    services: &[PlannedService],
+    id: Option<StudyId>,
+    copies: &mut Copies,
+    record: &mut StudyRecord,
+) -> Result<(), Failure> {
+    let bench = site.bench();
+    let PlannedService { plan, .. } = services.first().ok_or_else(nothing)?;
+    let (ground, pinning) = (&site.ground, &site.pinning);
+    // What is told of a part's cases was told of them before.
+    let told = Bench { quiet: bench.quiet || id.is_some(), ..bench };
+    let mut instances = Vec::new();
+    for PlannedService { plan, scaling } in services {
+        // An instance is made for what it is given at once; what the clients send is the service's.
+        let connections = scaling.policy.concurrency(&scaling.service);
+        let own = Conditions { load: Load::Closed { connections }, ..conditions(bench.host, plan, pinning.clone())? };
+        let mut cases = ground.prepare_as(told, plan, &own, copies).await?;
+        let mut instance = cases.prepared.pop().ok_or_else(nothing)?;
+        instance.case.load = plan.load.clone();
+        instance.scaling = Some(*scaling);
+        if let Some(warning) = too_few_workers(&instance.case, connections).filter(|_| id.is_none()) {
+            bench.warning(&warning);
         }
-        let workload = recording::complete(bench, &*ground.platform, plan, &instances).await?;
-        let started_at = site.now();
-        let mut study = Study {
-            metric: Some(PER_VCPU_SECOND.to_owned()),
-            cases: instances.iter().map(|instance| instance.case.clone()).collect(),
-            ..begun(plan, StudyKind::Scale, &site, started_at)
-        };
-        if let Some(earlier) = record.earlier() {
-            resumption::check(
-                earlier,
-                &study,
-                &ComparePlan { pilots: false, ..ComparePlan::clone(plan) },
-                false,
-                site.backend,
-            )?;
-            check_services(earlier, &instances)?;
-            study =
-                Study { resumed_at: [&earlier.study.resumed_at[..], &[started_at]].concat(), ..earlier.study.clone() };
-        }
-        let context = TrialContext {
-            workload: &workload,
-            scenario: None,
-            ready_timeout: plan.ready_timeout,
-            drain: DRAIN,
-            timeout: None,
-            failures: Failures::Faults,
-            backend: site.backend,
-            sampled: false,
-            inside: None,
-            yard_stick: None,
-            stop,
-        };
-        bench.settings(&study);
-        let trials = record.trials().to_vec();
-        let earlier = stampede_analysis::measured_for(&study, &trials);
-        let mut sinks = Sinks::new(record, &site, earlier);
-        let ended = stampede_harness::run(&*ground.platform, &study, &instances, &context, trials, &mut sinks);
-        ended.await.map_err(Failure::missing)
+        instances.push(instance);
     }
+    let workload = recording::complete(told, &*ground.platform, plan, &instances).await?;
+    let started_at = site.now();
+    let mut study = Study {
+        metric: Some(PER_VCPU_SECOND.to_owned()),
+        cases: instances.iter().map(|instance| instance.case.clone()).collect(),
+        id: id.clone().unwrap_or_else(|| study::name(started_at)),
+        ..begun(plan, StudyKind::Scale, site, started_at)
+    };
+    if let Some(earlier) = record.earlier() {
+        resumption::check(
+            earlier,
+            &study,
+            &ComparePlan { pilots: false, ..ComparePlan::clone(plan) },
+            false,
+            site.backend,
+        )?;
+        check_services(earlier, &instances)?;
+        if earlier.finished_at.is_some() {
+            return Ok(());
+        }
+        study = Study { resumed_at: [&earlier.study.resumed_at[..], &[started_at]].concat(), ..earlier.study.clone() };
+    }
+    let context = TrialContext {
+        workload: &workload,
+        scenario: None,
+        ready_timeout: plan.ready_timeout,
+        drain: DRAIN,
+        timeout: None,
+        failures: Failures::Faults,
+        backend: site.backend,
+        sampled: false,
+        inside: None,
+        yard_stick: None,
+        stop: site.stop,
+    };
+    if id.is_none() {
+        bench.settings(&study);
+    }
+    let trials = record.trials().to_vec();
+    let earlier = stampede_analysis::measured_for(&study, &trials);
+    let mut sinks = Sinks::new(record, site, earlier);
+    let ended = stampede_harness::run(&*ground.platform, &study, &instances, &context, trials, &mut sinks);
+    ended.await.map_err(Failure::missing)
 }
 
 /// Sees that the services are those whose trials are kept already.

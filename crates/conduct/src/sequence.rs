@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{CpuLayout, Failures, StudyId, StudyKind};
 use stampede_harness::{Copies, Stop};
-use stampede_plan::ComparePlan;
+use stampede_plan::{ComparePlan, PlannedService};
 use stampede_store::{Store, StoreError, StoredStudy};
 
 use crate::exit::Failure;
 use crate::host::Bench;
 use crate::record::StudyRecord;
+use crate::scale;
 use crate::site::{Purpose, Site};
 use crate::study::{self, Deciding, StudyRequest};
 
@@ -76,11 +77,52 @@ impl<'a> Sequence<'a> {
         kind: StudyKind,
         plans: &[ComparePlan],
     ) -> Result<Option<StoredStudy>, Failure> {
+        let [first, beside @ ..] = plans else { return Err(Failure::usage("nothing is to be measured")) };
+        let mut copies = std::mem::take(&mut self.copies);
+        let request = StudyRequest {
+            beside,
+            id: Some(StudyId::new(id.as_str())),
+            deciding: Deciding::Metric(Some(self.metric.clone())),
+            slo: first.slo.clone(),
+            failures: self.failures,
+            ..StudyRequest::of(first, kind)
+        };
+        let part =
+            self.part(site, &id, async |record| Box::pin(study::conduct(&request, site, &mut copies, record)).await);
+        let part = part.await;
+        self.copies = copies;
+        part
+    }
+
+    /// The same of autoscaled services.
+    pub(crate) async fn services(
+        &mut self,
+        site: &Site<'_>,
+        id: String,
+        services: &[PlannedService],
+    ) -> Result<Option<StoredStudy>, Failure> {
+        let mut copies = std::mem::take(&mut self.copies);
+        let part = self.part(site, &id, async |record| {
+            let id = Some(StudyId::new(id.as_str()));
+            Box::pin(scale::measure(site, services, id, &mut copies, record)).await
+        });
+        let part = part.await;
+        self.copies = copies;
+        part
+    }
+
+    /// A study of this name, by what measures it.
+    async fn part(
+        &self,
+        site: &Site<'_>,
+        id: &str,
+        measure: impl AsyncFnOnce(&mut StudyRecord) -> Result<(), Failure>,
+    ) -> Result<Option<StoredStudy>, Failure> {
         if site.stop.obey() {
             return Ok(None);
         }
         let store = Store::open(&self.store).map_err(Failure::missing)?;
-        let earlier = match store.load(&id) {
+        let earlier = match store.load(id) {
             Ok(earlier) => Some(earlier),
             Err(StoreError::Unknown { .. }) => None,
             Err(error) => return Err(Failure::missing(error)),
@@ -89,19 +131,7 @@ impl<'a> Sequence<'a> {
         if let Some(earlier) = &earlier {
             record.go_on_with(earlier.clone());
         }
-        let [first, beside @ ..] = plans else { return Err(Failure::usage("nothing is to be measured")) };
-        let mut copies = std::mem::take(&mut self.copies);
-        let request = StudyRequest {
-            beside,
-            id: Some(StudyId::new(id)),
-            deciding: Deciding::Metric(Some(self.metric.clone())),
-            slo: first.slo.clone(),
-            failures: self.failures,
-            ..StudyRequest::of(first, kind)
-        };
-        let conducted = Box::pin(study::conduct(&request, site, &mut copies, &mut record)).await;
-        self.copies = copies;
-        conducted?;
+        measure(&mut record).await?;
         if let Some(finished) = earlier.filter(|earlier| earlier.finished_at.is_some()) {
             return Ok(Some(finished));
         }

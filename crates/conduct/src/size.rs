@@ -8,8 +8,8 @@ use stampede_analysis::{
     SizeReading, SizeRole, SizeStage, SizeStep, WorkerMemory, size_found, size_step, took,
 };
 use stampede_core::{
-    Bytes, Candidate, CpuLayout, Failures, Limits, Outcome, Percentile, ResourceUse, Role, Rounds, SloTerm, StudyKind,
-    Topology, Trial,
+    Bytes, Candidate, CpuLayout, Failures, Limits, Outcome, Percentile, ResourceUse, Role, Rounds, Slo, SloTerm,
+    StudyKind, Topology, Trial,
 };
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{ComparePlan, SizeCopies, SizePlan};
@@ -222,15 +222,7 @@ impl<'a> Sizing<'a> {
         let plans = plans.collect::<Result<Vec<_>, Failure>>()?;
         let id = self.sequence.name(&part_name(number));
         let Some(stored) = self.sequence.study(site, id, StudyKind::OwnRates, &plans).await? else { return Ok(None) };
-        // By blocks, so that what a look sees first was measured first.
-        let mut trials: Vec<&Trial> = stored.trials.iter().collect();
-        trials.sort_by_key(|trial| (trial.block, trial.position));
-        for trial in trials {
-            let role = stored.study.cases.iter().position(|case| case.id == trial.case);
-            let Some(role) = role.and_then(|place| roles.get(place)) else { continue };
-            let outcome = outcome_of(trial, &self.plan);
-            self.readings.push(SizeReading { cell: place, role: *role, outcome });
-        }
+        self.readings.extend(readings(&stored, roles, place, self.plan.plan.slo.as_ref()));
         let took = took(&stored.study, &stored.trials, stored.finished_at);
         self.studies.push(stored);
         Ok(Some(took))
@@ -355,19 +347,26 @@ fn balancer_throttled(trial: &Trial) -> Option<f64> {
     (share > BALANCER_SHORT).then_some(share)
 }
 
-/// Whether there is a balancer before replicas, whose memory is none of a size's.
-fn has_replicas(trial: &Trial) -> bool {
-    trial.parts.iter().any(|part| Topology::is_replica(&part.part))
-}
-
 /// The most that a replica needed of memory, where there are several.
 fn replica_peak(trial: &Trial) -> Option<u64> {
     let replicas = trial.parts.iter().filter(|part| Topology::is_replica(&part.part));
     replicas.filter_map(|part| Some(part.resources?.memory_peak)).max()
 }
 
+/// What the trials of a size say, of which each case was measured in one of these roles. By blocks, so that what a look sees first was
+/// measured first.
+pub(crate) fn readings(stored: &StoredStudy, roles: &[SizeRole], cell: usize, slo: Option<&Slo>) -> Vec<SizeReading> {
+    let mut trials: Vec<&Trial> = stored.trials.iter().collect();
+    trials.sort_by_key(|trial| (trial.block, trial.position));
+    let of = |trial: &Trial| {
+        let case = stored.study.cases.iter().position(|case| case.id == trial.case)?;
+        Some(SizeReading { cell, role: *roles.get(case)?, outcome: outcome_of(trial, slo) })
+    };
+    trials.into_iter().filter_map(of).collect()
+}
+
 /// What a trial says of its size.
-fn outcome_of(trial: &Trial, plan: &SizePlan) -> SizeOutcome {
+fn outcome_of(trial: &Trial, slo: Option<&Slo>) -> SizeOutcome {
     let first_line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
     match &trial.outcome {
         Outcome::Failed(reason) => {
@@ -395,7 +394,7 @@ fn outcome_of(trial: &Trial, plan: &SizePlan) -> SizeOutcome {
             share * 100.0
         ));
     }
-    let terms = plan.plan.slo.as_ref().map_or(&[][..], |slo| slo.terms());
+    let terms = slo.map_or(&[][..], |slo| slo.terms());
     let all = measured.response.count() as f64;
     let (mut times, mut over) = (0.0_f64, 0.0_f64);
     for term in terms {
@@ -418,7 +417,7 @@ fn outcome_of(trial: &Trial, plan: &SizePlan) -> SizeOutcome {
         memory_peak: Some(replica_peak(trial).unwrap_or(memory_peak)).filter(|peak| *peak > 0).map(Bytes::new),
         throttled: if periods > 0 { throttled_periods as f64 / periods as f64 } else { 0.0 },
         growth: MemoryGrowth::of(measured),
-        workers: WorkerMemory::of(measured).filter(|_| !has_replicas(trial)),
+        workers: WorkerMemory::of(trial),
     })
 }
 

@@ -32,6 +32,9 @@ pub struct ProcessId {
     pub parent: u32,
     /// The title that it gave itself (`php-fpm: pool www`), or the name of its program. Workers of one pool have one name.
     pub name: String,
+    /// The part of the deployment that it belongs to (`replica-1`); absent where that has no parts, and in old records.
+    #[serde(default)]
+    pub part: Option<String>,
 }
 
 /// Everything that was sampled in a window.

@@ -99,7 +99,7 @@ fn of_response(response: &Latencies, q: f64) -> f64 {
     response.quantile(q).as_secs_f64()
 }
 
-fn seed_of(seed: u64, round: u32) -> u64 {
+pub(crate) fn seed_of(seed: u64, round: u32) -> u64 {
     // Neighbouring seeds must not share rounds.
     stampede_core::Random(seed ^ (u64::from(round) << 40)).draw()
 }

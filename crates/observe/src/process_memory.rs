@@ -28,7 +28,7 @@ pub(crate) struct Processes {
     groups: Vec<PathBuf>,
     /// When this round began, and those that are read next in it.
     began: Option<Duration>,
-    waiting: VecDeque<u32>,
+    waiting: VecDeque<(Option<String>, u32)>,
     series: Vec<(ProcessId, Series)>,
 }
 
@@ -61,7 +61,7 @@ impl Processes {
             self.began = Some(at);
             self.waiting = self.groups.iter().flat_map(|group| stampede_cgroup::members(group)).collect();
         }
-        while let Some(pid) = self.waiting.pop_front() {
+        while let Some((part, pid)) = self.waiting.pop_front() {
             let process = self.root.join("proc").join(pid.to_string());
             let Some(figures) = fs::read_to_string(process.join("smaps_rollup")).ok().and_then(|text| memory(&text))
             else {
@@ -72,7 +72,7 @@ impl Processes {
                 Some(place) => place,
                 None if self.series.len() >= MOST => continue,
                 None => {
-                    let Some(id) = id(pid, &process) else { continue };
+                    let Some(id) = id(pid, part, &process) else { continue };
                     self.series.push((id.clone(), Series::new(SeriesSource::Process(id))));
                     self.series.len() - 1
                 }
@@ -92,8 +92,8 @@ impl Processes {
 }
 
 /// Who it is. A server that gives its processes titles writes them over its command line; of any other command line nothing is taken,
-/// as it can hold paths and secrets.
-fn id(pid: u32, process: &Path) -> Option<ProcessId> {
+/// as it can hold paths and secrets. A part of a deployment has a control group below the deployment's, with its name.
+fn id(pid: u32, part: Option<String>, process: &Path) -> Option<ProcessId> {
     let line = fs::read(process.join("cmdline")).ok()?;
     let first = String::from_utf8_lossy(line.split(|byte| *byte == 0).next()?).into_owned();
     // "php-fpm: master process (/etc/php/fpm.conf)", "nginx: master process /usr/sbin/nginx -p /run"
@@ -105,7 +105,7 @@ fn id(pid: u32, process: &Path) -> Option<ProcessId> {
     let parent = after.split_whitespace().nth(1)?.parse().ok()?;
     let (_, program) = before.split_once('(')?;
     let name = title.unwrap_or(program).trim().chars().take(LONGEST_NAME).collect();
-    Some(ProcessId { pid, parent, name })
+    Some(ProcessId { pid, parent, name, part })
 }
 
 /// What `smaps_rollup` says ([smaps](https://docs.kernel.org/filesystems/proc.html#proc-pid-smaps)): all resident memory, and what of
@@ -144,9 +144,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let group = root.join("group");
-        fs::create_dir_all(group.join("part")).unwrap();
+        fs::create_dir_all(group.join("replica-1/below")).unwrap();
         fs::write(group.join("cgroup.procs"), "11\n12\n0\n").unwrap();
-        fs::write(group.join("part/cgroup.procs"), "13\n").unwrap();
+        fs::write(group.join("replica-1/below/cgroup.procs"), "13\n").unwrap();
         made(root, 11, "php-fpm: master process (/run/fpm.conf)\0\0\0", 100, 900);
         made(root, 12, "php-fpm: pool www\0", 500, 1_200);
         made(root, 13, "/usr/bin/php\0worker.php\0--secret=x\0", 700, 1_000);
@@ -165,7 +165,7 @@ mod tests {
             .map(|series| {
                 let SeriesSource::Process(id) = &series.source else { panic!("{series:?}") };
                 let private: Vec<u64> = series.values(Gauge::PrivateBytes).collect();
-                assert_eq!(id.parent, 11);
+                assert_eq!((id.parent, id.part.as_deref()), (11, (id.pid == 13).then_some("replica-1")));
                 (id.name.clone(), series.at_us.clone(), private, series.values(Gauge::ResidentBytes).max())
             })
             .collect();
@@ -195,7 +195,7 @@ mod tests {
         let figures = memory(&fs::read_to_string(process.join("smaps_rollup")).unwrap()).unwrap();
         let [(_, private), (_, resident)] = figures[..] else { panic!("{figures:?}") };
         assert!((8_000_000..40_000_000).contains(&private) && resident > private, "{figures:?}");
-        let id = id(child.id(), &process).unwrap();
+        let id = id(child.id(), None, &process).unwrap();
         assert_eq!((id.parent, id.name.as_str()), (std::process::id(), "sh"));
         drop(child.stdin.take());
         child.wait().unwrap();

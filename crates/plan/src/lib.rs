@@ -93,7 +93,7 @@ pub use retrial::{ChangedCase, RetrialFlags, RetrialPlan};
 pub use runtime::{RuntimeFlags, RuntimePlan};
 pub use scale::{PlannedService, ScaleFlags, ScalePlan};
 pub use scenario::parse as parse_scenario;
-pub use size::{SizeCopies, SizeFlags, SizePlan, SizeTerm};
+pub use size::{ServiceSizePlan, SizeCopies, SizeFlags, SizePlan, SizeTerm};
 pub use suggestion::or_list;
 pub use template::{WrittenAnswer, write_plan};
 pub use threshold::read_threshold;

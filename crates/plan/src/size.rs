@@ -1,11 +1,13 @@
 //! The plan of a size: which deployment is the cheapest that holds an objective under a load?
 
+mod service;
+
 use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{
     Balance, Balancer, BalancerKind, Bytes, Candidate, CaseId, Cpus, DefaultsContext, Limits, Load, Role, Rounds,
-    SloTerm, Topology, TunableKind, TuningProblem,
+    SloTerm, Topology, TunableKind, Tuning, TuningProblem,
 };
 use stampede_scale::Tariff;
 
@@ -18,9 +20,12 @@ use crate::flags::{
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_memory, read_time};
+use crate::service::ServiceFlags;
 use crate::tariff::{read_tariff, tariff_list};
 use crate::topology::{KEPT, MOST_REPLICAS};
 use crate::value_list::OrList;
+
+pub use self::service::ServiceSizePlan;
 
 /// What a trial takes beside its load: start, readiness, verification, drain and stop.
 const BESIDE: Duration = Duration::from_secs(4);
@@ -84,6 +89,14 @@ pub struct SizeFlags {
     /// Price list: its name (--prices help prints all), or a file of your own [default: core-hours]
     #[arg(long, value_name = "NAME|FILE", value_parser = OrList(tariff_list), help_heading = "Search")]
     pub prices: Option<String>,
+    /// Search an autoscaled service: concurrency, workers, CPU, memory, minimum instances and target together
+    #[arg(long, help_heading = "Service")]
+    pub autoscale: bool,
+    #[command(flatten)]
+    pub service: ServiceFlags,
+    /// Targets of Knative's autoscaler that are searched, as shares of the concurrency [default: 50%,70%,90%]
+    #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
+    pub targets: Option<String>,
     #[command(flatten)]
     pub budget: BudgetFlag,
     #[command(flatten)]
@@ -189,14 +202,10 @@ impl SizePlan {
     /// response time, windows that tell nothing of it, prices without a currency, and a time that has no room for a search.
     pub fn read(flags: &SizeFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
         let mut mistakes = Gathered::default();
-        let whole = machine.cpus.saturating_sub(1).max(1) * 1000;
-        let by_default: Vec<Cpus> = CPUS.into_iter().filter(|cpus| *cpus <= whole).map(Cpus::from_millis).collect();
-        let read = |typed: &str, mistakes: &mut Gathered| read_cpus(Some(typed), machine, mistakes);
-        let cpus = read_levels(flags.deployment.cpus.as_deref(), by_default, read, &mut mistakes);
-        let half = Bytes::new(machine.memory.get() / 2);
-        let by_default = MEMORY.into_iter().map(Bytes::from_mib).filter(|memory| *memory <= half).collect();
-        let read = |typed: &str, mistakes: &mut Gathered| read_memory(Some(typed), machine, mistakes);
-        let memory = read_levels(flags.deployment.memory.as_deref(), by_default, read, &mut mistakes);
+        service::check_absent(flags, &mut mistakes);
+        let whole = whole_millis(machine);
+        let (cpus, memory) =
+            (read_all_cpus(flags, machine, &mut mistakes), read_all_memory(flags, machine, &mut mistakes));
         let pools = read_levels(flags.pools.as_deref(), WORKERS.to_vec(), read_pool, &mut mistakes);
         let replicas = read_levels(flags.replicas.as_deref(), vec![1], read_replicas, &mut mistakes);
         let spare = flags.spare.as_deref().and_then(|typed| read_spare(typed, &replicas, &mut mistakes));
@@ -204,7 +213,7 @@ impl SizePlan {
         let tariff = read_tariff(flags.prices.as_deref(), &mut mistakes);
         let budget = flags.budget.budget.as_deref();
         let budget = read_time("--budget", budget, DEFAULT_BUDGET, Duration::from_secs(1), &mut mistakes);
-        let mut compare = flags.compare();
+        let mut compare = flags.compare(WARM_UP);
         let most = |limit: Option<String>| limit.or_else(|| Some("32Mi".to_owned()));
         compare.deployment.cpus = cpus.last().map(ToString::to_string);
         compare.deployment.memory = most(memory.last().map(ToString::to_string));
@@ -304,16 +313,7 @@ impl SizePlan {
         pool: Option<u32>,
         load: &Load,
     ) -> Result<ComparePlan, TuningProblem> {
-        let mut given = candidate.tuning.asked();
-        if let (Some(name), Some(pool)) = (Self::pool_of(candidate), pool) {
-            given.give(name, &pool.to_string());
-        }
-        let context =
-            DefaultsContext { app: &candidate.app, limits: &copies.each, load: &self.plan.load, given: &given };
-        let tuning = candidate.runtime.defaults(&context);
-        if let Some(problem) = candidate.runtime.validate(&tuning).into_iter().next() {
-            return Err(problem);
-        }
+        let tuning = tuned(candidate, &copies.each, &self.plan.load, pool)?;
         let candidates = vec![Candidate { id: CaseId::new(id), tuning, ..candidate.clone() }];
         let limits = copies.total();
         if limits.cpus > self.room {
@@ -329,11 +329,47 @@ impl SizePlan {
     }
 }
 
+/// All settings of a runtime under these limits and this load, with a pool of this size where it has one.
+fn tuned(candidate: &Candidate, limits: &Limits, load: &Load, pool: Option<u32>) -> Result<Tuning, TuningProblem> {
+    let mut given = candidate.tuning.asked();
+    if let (Some(name), Some(pool)) = (SizePlan::pool_of(candidate), pool) {
+        given.give(name, &pool.to_string());
+    }
+    let context = DefaultsContext { app: &candidate.app, limits, load, given: &given };
+    let tuning = candidate.runtime.defaults(&context);
+    match candidate.runtime.validate(&tuning).into_iter().next() {
+        Some(problem) => Err(problem),
+        None => Ok(tuning),
+    }
+}
+
+/// The processors that servers may use, in thousandths: all but one.
+fn whole_millis(machine: MachineSize) -> u32 {
+    machine.cpus.saturating_sub(1).max(1) * 1000
+}
+
+/// The limits of CPU that are searched.
+fn read_all_cpus(flags: &SizeFlags, machine: MachineSize, mistakes: &mut Gathered) -> Vec<Cpus> {
+    let whole = whole_millis(machine);
+    let by_default: Vec<Cpus> = CPUS.into_iter().filter(|cpus| *cpus <= whole).map(Cpus::from_millis).collect();
+    let read = |typed: &str, mistakes: &mut Gathered| read_cpus(Some(typed), machine, mistakes);
+    read_levels(flags.deployment.cpus.as_deref(), by_default, read, mistakes)
+}
+
+/// The limits of memory that are searched.
+fn read_all_memory(flags: &SizeFlags, machine: MachineSize, mistakes: &mut Gathered) -> Vec<Bytes> {
+    let half = Bytes::new(machine.memory.get() / 2);
+    let by_default = MEMORY.into_iter().map(Bytes::from_mib).filter(|memory| *memory <= half).collect();
+    let read = |typed: &str, mistakes: &mut Gathered| read_memory(Some(typed), machine, mistakes);
+    read_levels(flags.deployment.memory.as_deref(), by_default, read, mistakes)
+}
+
 impl SizeFlags {
-    /// What each size is measured by.
-    fn compare(&self) -> CompareFlags {
+    /// What each size is measured by; `warm_up` is that of a trial where none is given.
+    fn compare(&self, warm_up: &str) -> CompareFlags {
+        let default = warm_up;
         let mut warm_up = self.warm_up.clone();
-        warm_up.warm_up.get_or_insert_with(|| WARM_UP.to_owned());
+        warm_up.warm_up.get_or_insert_with(|| default.to_owned());
         CompareFlags {
             subject: self.subject.clone(),
             runtimes: self.runtimes.clone(),
@@ -500,14 +536,20 @@ fn check_window(rate: f64, headroom: f64, duration: Duration, term: SizeTerm, mi
 fn check_budget(budget: Duration, load: Duration, runtimes: usize, sides: u32, mistakes: &mut Gathered) {
     let each = load + BESIDE;
     let needed = each * (runtimes as u32 + 2 + sides * BLOCKS.0);
-    if budget < needed {
-        let written = |time: Duration| humantime::format_duration(Duration::from_secs(time.as_secs() + 1)).to_string();
-        mistakes.add(
-            format!("--budget {}", humantime::format_duration(budget).to_string().replace(' ', "")),
-            format!("has no room for a trial of each runtime and {} rounds of a size", BLOCKS.0),
-            format!("use --budget {} or more, or a shorter --duration", written(needed).replace(' ', "")),
-        );
+    let problem = format!("has no room for a trial of each runtime and {} rounds of a size", BLOCKS.0);
+    check_room(budget, needed, &problem, mistakes);
+}
+
+fn check_room(budget: Duration, needed: Duration, problem: &str, mistakes: &mut Gathered) {
+    if budget >= needed {
+        return;
     }
+    let written = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
+    mistakes.add(
+        format!("--budget {}", written(budget)),
+        problem,
+        format!("use --budget {} or more, or a shorter --duration", written(Duration::from_secs(needed.as_secs() + 1))),
+    );
 }
 
 #[cfg(test)]

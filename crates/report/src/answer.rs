@@ -5,6 +5,7 @@ use stampede_core::{StudyKind, are_autoscaled};
 use crate::capacity::{self, CapacityView};
 use crate::ladder::{self, LadderView};
 use crate::replication::{self, ReplicationView};
+use crate::size::service::{self as service_size, ServiceSizeView};
 use crate::size::{self, SizeView};
 use crate::tune::{self, TuneView};
 use crate::{StudyView, html, json, markdown, scale, terminal};
@@ -18,6 +19,8 @@ pub enum ReportAnswer<'a> {
     Tune(&'a TuneView<'a>),
     /// A search for a size.
     Size(&'a SizeView<'a>),
+    /// A search for an autoscaled service.
+    ServiceSize(&'a ServiceSizeView<'a>),
     /// Steps, with all studies that were measured for them.
     Ladder(&'a LadderView<'a>, &'a [StudyView<'a>]),
     /// A published experiment, with the studies of its tables.
@@ -32,6 +35,7 @@ impl<'a> ReportAnswer<'a> {
             Self::Study(view) => view.with_parts(),
             Self::Tune(view) => view.held.iter().map(|held| held.view).collect(),
             Self::Size(view) => view.studies.to_vec(),
+            Self::ServiceSize(view) => view.studies.to_vec(),
             Self::Ladder(_, studies) | Self::Replication(_, studies) => studies.to_vec(),
         }
     }
@@ -43,6 +47,7 @@ impl<'a> ReportAnswer<'a> {
             Self::Study(view) => of_capacity(view, capacity::json).unwrap_or_else(|| json::render(view)),
             Self::Tune(view) => tune::json(view),
             Self::Size(view) => size::json(view),
+            Self::ServiceSize(view) => service_size::json(view),
             Self::Ladder(view, _) => ladder::json(view),
             Self::Replication(view, _) => replication::json(view),
         }
@@ -58,6 +63,7 @@ impl<'a> ReportAnswer<'a> {
             }),
             Self::Tune(view) => tune::markdown(view),
             Self::Size(view) => size::markdown(view),
+            Self::ServiceSize(view) => service_size::markdown(view),
             Self::Ladder(view, _) => ladder::markdown(view),
             Self::Replication(view, _) => replication::markdown(view),
         }
@@ -70,6 +76,7 @@ impl<'a> ReportAnswer<'a> {
             Self::Study(view) => html::study(view),
             Self::Tune(view) => html::tune(view),
             Self::Size(view) => html::size(view),
+            Self::ServiceSize(view) => html::service_size(view),
             Self::Ladder(_, studies) => studies.last().map(html::study).unwrap_or_default(),
             Self::Replication(view, studies) => html::replication(view, studies),
         }
@@ -88,6 +95,7 @@ impl<'a> ReportAnswer<'a> {
             }
             Self::Tune(view) => tune::terminal(view, width, colour),
             Self::Size(view) => size::terminal(view, width, colour),
+            Self::ServiceSize(view) => service_size::terminal(view, width, colour),
             Self::Ladder(view, _) => ladder::terminal(view, width, colour),
             Self::Replication(view, _) => replication::terminal(view, width, colour),
         }

@@ -33,6 +33,7 @@ use crate::format::Format;
 use crate::gate::{self, GateView};
 use crate::page::{self, Block, Page};
 use crate::replication::{self, ReplicationView};
+use crate::size::service::ServiceSizeView;
 use crate::size::{self, SizeView};
 use crate::tune::{self, TuneView};
 use crate::{StudyView, scale, why};
@@ -334,15 +335,24 @@ pub fn tune(view: &TuneView<'_>) -> String {
 
 /// A page about a search for a size: what it found, and the blocks that show that it holds.
 pub fn size(view: &SizeView<'_>) -> String {
-    let Page { answer, blocks } = size::page(view);
+    found("size", view.workload, view.id, size::page(view), view.studies)
+}
+
+/// The same of a search for an autoscaled service.
+pub fn service_size(view: &ServiceSizeView<'_>) -> String {
+    found("service", view.workload, view.id, size::service::page(view), view.studies)
+}
+
+fn found(what: &str, workload: &str, search: &str, searched: Page, studies: &[StudyView<'_>]) -> String {
+    let Page { answer, blocks } = searched;
     let head = Head {
-        title: format!("{}: the cheapest size", view.workload),
-        origin: Some(format!("search {}", view.id)),
+        title: format!("{workload}: the cheapest {what}"),
+        origin: Some(format!("search {search}")),
         lead: Some(answer.join(" ")),
         blocks: HeadBlock::all(blocks),
         commands: Vec::new(),
     };
-    page(&head, view.studies)
+    page(&head, studies)
 }
 
 /// A chart of the metric that decides, as a file by itself; none where no trial has it.

@@ -62,7 +62,10 @@ impl WireSeries {
             SeriesSource::Machine => ("machine", None),
             SeriesSource::Listener(address) => ("listener", Some(address.to_string())),
             SeriesSource::Unit(unit) => ("unit", Some(unit.to_string())),
-            SeriesSource::Process(ProcessId { pid, parent: _, name }) => ("process", Some(format!("{pid} {name}"))),
+            SeriesSource::Process(ProcessId { pid, parent: _, name, part }) => {
+                let part = part.as_ref().map_or_else(String::new, |part| format!("{part} "));
+                ("process", Some(format!("{pid} {part}{name}")))
+            }
         };
         let columns = columns.iter().map(|(gauge, values)| (*gauge, line(values)));
         Self { source, name, at_us: line(at_us), columns: columns.collect() }

@@ -8,6 +8,7 @@ use crate::json::rendered;
 use crate::ladder::WireLadder;
 use crate::load::{WireLoad, WireSecond};
 use crate::size::WireSizing;
+use crate::size::service::WireServiceSizing;
 use crate::tune::WireTune;
 
 /// All of them: each has its own value of `schema`. It ends with a line break.
@@ -16,6 +17,7 @@ pub fn schema() -> String {
     let reports = [
         generator.subschema_for::<WireTune<'_>>(),
         generator.subschema_for::<WireSizing<'_>>(),
+        generator.subschema_for::<WireServiceSizing<'_>>(),
         generator.subschema_for::<WireLadder<'_>>(),
         generator.subschema_for::<WireForecast<'_>>(),
         generator.subschema_for::<WireLoad<'_>>(),

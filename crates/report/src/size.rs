@@ -2,6 +2,7 @@
 
 mod json;
 mod memory;
+pub mod service;
 
 use stampede_analysis::{
     Confirmation, Hopeless, SizeCell, SizeFate, SizeFound, SizeGrid, SizeOutcome, SizeReading, SizeRole,
@@ -92,7 +93,12 @@ fn question(view: &SizeView<'_>) -> String {
 
 /// `1.2`
 fn ratio_of_load(view: &SizeView<'_>) -> String {
-    format!("{:.2}", 1.0 + view.headroom).trim_end_matches('0').trim_end_matches('.').to_owned()
+    ratio_of_more(view.headroom)
+}
+
+/// How many times the load it is with so much more of it: `1.2`.
+fn ratio_of_more(headroom: f64) -> String {
+    format!("{:.2}", 1.0 + headroom).trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn searched(view: &SizeView<'_>) -> String {
@@ -285,7 +291,7 @@ pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
     match chosen.and_then(|choice| Some((choice, view.grid.cells().get(choice.cell)?))) {
         Some((choice, cell)) => {
             lines.push(format!("{}: {} a month.", name(view, cell), price_of(view, cell)));
-            lines.push(shown(view, &choice.confirmation));
+            lines.push(shown_by(&choice.confirmation, view.load, view.headroom));
             lines.extend(others(view, cell));
             if view.found.is_smallest(view.grid) {
                 lines.push(
@@ -307,15 +313,15 @@ pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
 }
 
 /// How sure that is.
-fn shown(view: &SizeView<'_>, confirmation: &Confirmation) -> String {
-    let Confirmation { blocks, load, headroom, gone, errors, .. } = confirmation;
+fn shown_by(confirmation: &Confirmation, at: &Load, headroom: f64) -> String {
+    let Confirmation { blocks, load, headroom: more, gone, errors, .. } = confirmation;
     let side = |interval: &stampede_analysis::Interval, at: String| {
         format!("{} of the limit {at} (at most {})", ratio(interval.value), ratio(interval.high))
     };
     let sides = [
-        load.as_ref().map(|load| side(load, format!("at {}", view.load))),
-        headroom.as_ref().map(|headroom| side(headroom, format!("at {} times that", ratio_of_load(view)))),
-        gone.as_ref().map(|gone| side(gone, format!("at {} with replicas gone", view.load))),
+        load.as_ref().map(|load| side(load, format!("at {at}"))),
+        more.as_ref().map(|more| side(more, format!("at {} times that", ratio_of_more(headroom)))),
+        gone.as_ref().map(|gone| side(gone, format!("at {at} with replicas gone"))),
     ];
     let sides: Vec<String> = sides.into_iter().flatten().collect();
     let errors = match errors {

@@ -14,10 +14,15 @@ pub(super) fn workers(view: &SizeView<'_>) -> Vec<String> {
     let line = |(name, workers): (&String, &Option<WorkerMemory>)| {
         let workers = workers.as_ref()?;
         let limit = limit(view)?;
-        let WorkerMemory { workers: seen, private, private_most, resident, kernel, rest } = *workers;
+        let WorkerMemory { workers: seen, replicas, private, private_most, resident, kernel, rest } = *workers;
         let (fit, usual) = (workers.fit(limit), workers.by_resident(limit));
+        let (of, besides) = match replicas {
+            None => (String::new(), ""),
+            Some(1) => (" of the replica that was left".to_owned(), ""),
+            Some(replicas) => (format!(" of {replicas} replicas"), " in each"),
+        };
         Some(format!(
-            "{name}: {} MiB for each of {seen} workers (at most {}; resident are {}, the rest of it is shared), {} MiB in the kernel, and {} MiB besides. {limit} has room for {fit} workers, with a tenth left. The usual formula, {limit} by {} MiB, says {usual}.",
+            "{name}: {} MiB for each of {seen} workers{of} (at most {}; resident are {}, the rest of it is shared), {} MiB in the kernel, and {} MiB besides{besides}. {limit} has room for {fit} workers, with a tenth left. The usual formula, {limit} by {} MiB, says {usual}.",
             mib(private),
             mib(private_most),
             mib(resident),
@@ -130,13 +135,15 @@ struct WireGrowth {
 #[schemars(rename = "SizeWorkers")]
 struct WireWorkers {
     seen: u32,
+    /// To which they belong, each of which has the limit and what follows; absent where there are none.
+    replicas: Option<u32>,
     private_mean: f64,
     private_max: f64,
     /// With what is shared.
     resident_mean: f64,
     /// Of each.
     kernel: f64,
-    /// What the deployment needs besides.
+    /// What the deployment, or a replica on average, needs besides.
     rest: f64,
     /// How many fit this limit with a tenth left, and how many the limit by the resident memory is.
     limit: u64,
@@ -164,6 +171,7 @@ impl<'a> WireMemory<'a> {
                 }),
                 workers: workers.map(|(workers, limit)| WireWorkers {
                     seen: workers.workers,
+                    replicas: workers.replicas,
                     private_mean: workers.private,
                     private_max: workers.private_most,
                     resident_mean: workers.resident,

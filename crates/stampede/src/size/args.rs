@@ -15,7 +15,9 @@ use crate::flags::StudyArgs;
         stampede size markdown --load open:poisson:50 --slo 'p95<100ms' \\\n    \
         --prices fly-performance --headroom 30%\n  \
         stampede size markdown --load open:poisson:50 --slo 'p95<100ms' \\\n    \
-        --prices my-prices.yaml\n\n\
+        --prices my-prices.yaml\n  \
+        stampede size ./my-app --autoscale --load open:poisson:50 \\\n    \
+        --slo 'p99<300ms,errors<0.1%' --policy knative\n\n\
         Exit codes: 0 a size was found; 1 no size is shown to meet the SLO;\n\
         4 the load generator was the bottleneck; 5 no runtime could be started;\n\
         others: see stampede --help.")]
@@ -40,6 +42,11 @@ fn in_size(arg: Arg) -> Arg {
         "memory" => arg.value_name("A,B").help(
             "Memory limits to try: 128Mi,256Mi [default: from 48Mi to half of what this machine has, 2Gi at most]",
         ),
+        "concurrency" => arg.value_name("A,B").help(
+            "With --autoscale: requests that an instance is given at once, at most [default: 1,4,8,16,40,80]",
+        ),
+        "min_instances" => arg.value_name("A,B").help("With --autoscale: minimum numbers of instances [default: 0,1]"),
+        "max_instances" => arg.help("With --autoscale: maximum number of instances [default: 100]"),
         "set" => arg.help("Fix a setting, and do not search it: nginx-fpm.pm.max_children=8 (may be repeated)"),
         "budget" => arg.help("About how long the search may take, confirmations included [default: 40m]"),
         "duration" => arg.help(

@@ -260,10 +260,103 @@ fn all_mistakes_of_a_command_line_are_told_at_once() {
             "--spare 2 leaves no replica to hold the load; add --replicas 3 or more",
         ),
         ("few requests", "open:2", &["--slo", SLO], "of which too few are beyond the percentile"),
+        (
+            "of an autoscaler that there is none of",
+            "open:100",
+            &["--slo", SLO, "--concurrency", "1,4", "--targets", "70%"],
+            "--concurrency 1,4 is of an autoscaled service, and this one runs all the time; add --autoscale",
+        ),
     ] {
         let said = machine.run(&size(&app, load, more));
         assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{name}: {said:?}");
         assert!(said.words().contains(told), "{name}: {}", said.stderr);
     }
+    assert_eq!(machine.launches(), 0);
+}
+
+/// A search for a service on Knative, whose instances take one request at a time.
+fn service<'a>(app: &'a str, load: &'a str, slo: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["size", app, "--autoscale", "--policy", "knative", "--runtimes", "php-cli-server", "--load", load];
+    let searched = ["--slo", slo, "--cpus", "1", "--memory", "256Mi", "--pools", "4", "--concurrency", "1"];
+    let rest = ["--targets", "70%", "--min-instances", "0", "--seed", "1"];
+    [&words[..], &searched, &rest, more].concat()
+}
+
+/// Takes 10 ms of CPU for a request.
+fn slow(_: &FakeLaunch<'_>) -> FakeLifetime {
+    FakeLifetime { cpus: 0.2, ..FakeLifetime::serving(BODY, 20.0) }
+}
+
+/// Requests to services go through a gateway, which is real: what is confirmed is tested on real servers.
+#[test]
+fn a_service_that_this_machine_cannot_hold_is_forecast() {
+    let machine = MadeUp::new(slow);
+    let app = workload("fatal");
+    let flags = ["--json", "-"];
+    let said = machine.run(&service(&app, "open:poisson:60", "p95<500ms", &flags));
+    assert_eq!(said.code, 1, "{said:?}");
+    let found = said.json();
+    assert_eq!((&found["schema"], &found["choice"]), (&"stampede/service-size/v1".into(), &serde_json::Value::Null));
+    // 72 a second of 10 ms are 0.72 CPU, and each instance is to be busy for 0.7 of its time: two and more.
+    let first = &found["services"][0];
+    assert!(first["max_instances"].as_u64().unwrap() >= 2, "{found}");
+    assert!(first["forecast_of_limit"].as_f64().unwrap() < 1.0, "{found}");
+    assert_eq!((&first["target"], &first["outcome"]), (&0.7.into(), &"too large to be measured here".into()));
+    let conclusion = found["conclusion"].as_str().unwrap();
+    assert!(
+        conclusion.contains("too large to be measured on this machine: php-cli-server, 1 CPU, 256Mi, "),
+        "{conclusion}"
+    );
+    // Three cases of two rounds are what the forecast is calibrated by, and their answers are looked at once.
+    assert!(machine.launches() >= 6, "{}", machine.launches());
+    let again = machine.run(&service(&app, "open:poisson:60", "p95<500ms", &["--json", "-", "--resume"]));
+    assert_eq!((again.code, &again.json()["services"]), (1, &found["services"]), "{again:?}");
+}
+
+#[test]
+fn where_no_service_is_forecast_to_hold_the_best_is_named() {
+    let machine = MadeUp::new(slow);
+    let app = workload("fatal");
+    let said = machine.run(&service(&app, "open:poisson:20", "p95<1ms", &[]));
+    assert_eq!(said.code, 1, "{said:?}");
+    let report = said.report();
+    assert!(
+        report.contains("No service of this search is forecast to meet p95<1ms: the best, php-cli-server, 1 CPU"),
+        "{report}"
+    );
+}
+
+#[test]
+fn what_cannot_be_served_cannot_be_forecast() {
+    let machine = MadeUp::new(|_| FakeLifetime {
+        launch_problem: Some("php-cli-server ended with signal 9 (SIGKILL)".to_owned()),
+        ..FakeLifetime::serving(BODY, 100.0)
+    });
+    let app = workload("fatal");
+    let said = machine.run(&service(&app, "open:poisson:20", "p95<100ms", &[]));
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.report().contains("No service could be forecast. php-cli-server was left out: "), "{}", said.stdout);
+}
+
+#[test]
+fn mistakes_of_a_search_for_a_service_are_told_before_anything_is_measured() {
+    let machine = MadeUp::new(slow);
+    let app = workload("fatal");
+    for (name, load, more, told) in [
+        ("a closed load", "closed:8", &[][..], "has no rate of its own, which instances could follow"),
+        ("replicas", "open:100", &["--replicas", "2"], "--replicas 2 does not go with --autoscale"),
+        ("prices of machines", "open:100", &["--prices", "fargate"], "is paid for what runs all the time"),
+        ("an unknown price", "open:100", &["--prices", "cloud-run"], "--prices cloud-run is not known"),
+        ("too little time", "open:100", &["--budget", "90s"], "has no room to calibrate each runtime"),
+        ("no instance", "open:100", &["--max-instances", "0"], "--max-instances 0 is not a whole number above 0"),
+    ] {
+        let said = machine.run(&service(&app, load, "p95<500ms", more));
+        assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{name}: {said:?}");
+        assert!(said.words().contains(told), "{name}: {}", said.stderr);
+    }
+    let of_cloud_run =
+        ["size", app.as_str(), "--autoscale", "--load", "open:100", "--slo", "p95<1s", "--targets", "70%"];
+    let said = machine.run(&of_cloud_run);
+    assert!(said.code == 2 && said.words().contains("cloud-run has targets of its own"), "{said:?}");
     assert_eq!(machine.launches(), 0);
 }

@@ -77,6 +77,24 @@ fn workers_share_what_their_resident_memory_counts_for_each() {
     }
 }
 
+/// Each replica's workers are seen, and told apart from the others' and from what is before them.
+#[test]
+fn workers_of_replicas_are_counted_in_each_of_them() {
+    if !have("workers_of_replicas_are_counted_in_each_of_them", &["nginx", "php-fpm"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let flags = ["--runtimes", "nginx-fpm", "--set", "nginx-fpm.pm.max_children=3", "--replicas", "2"];
+    let study = compared(&stage, "slow", "192Mi", &flags);
+    let series = study["cases"][0]["trials"][0]["sampling"]["series"].as_array().unwrap();
+    let named = |end: &str| {
+        let names = series.iter().filter(|series| series["source"] == "process").filter_map(|one| one["name"].as_str());
+        names.filter(|name| name.ends_with(end)).count()
+    };
+    let counts = ["replica-1 php-fpm: pool app", "replica-2 php-fpm: pool app", "balancer nginx: master process"];
+    assert_eq!(counts.map(named), [3, 3, 1], "{series:#?}");
+}
+
 #[test]
 fn a_worker_that_keeps_something_of_each_request_has_no_size() {
     const TEST: &str = "a_worker_that_keeps_something_of_each_request_has_no_size";

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::stage::{Stage, have, send, wait_until};
+use crate::stage::{Stage, have, send, wait_until, workload};
 
 /// Runs it on small instances of PHP's own server.
 const PHP: [&str; 11] =
@@ -159,4 +159,34 @@ fn an_interrupt_leaves_nothing() {
     });
     assert_eq!(code.flatten(), Some(130));
     stage.assert_nothing_left();
+}
+
+/// A page of 10 ms on Knative: what is forecast to hold is confirmed on real instances, which are no more than were promised.
+#[test]
+fn a_service_is_sized_by_forecasts_and_confirmed_on_instances() {
+    if !have("a_service_is_sized_by_forecasts_and_confirmed_on_instances", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let slow = workload("slow");
+    let mut asked = vec!["size", &slow, "--autoscale", "--policy", "knative", "--runtimes", "php-cli-server"];
+    asked.extend(["--load", "open:poisson:20", "--slo", "p95<900ms,errors<5%", "--cpus", "0.25,0.5"]);
+    asked.extend(["--memory", "64Mi,128Mi", "--pools", "2,4", "--concurrency", "2,4", "--targets", "70%"]);
+    asked.extend(["--min-instances", "0,1", "--duration", "5s", "--warm-up", "1s", "--seed", "1", "--budget", "3m"]);
+    let said = stage.run(&[&asked[..], &["--json", "-"]].concat());
+    stage.assert_nothing_left();
+    assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
+    let found: Value = serde_json::from_str(&said.stdout).unwrap();
+    let service = &found["services"][found["choice"].as_u64().unwrap() as usize];
+    let figure =
+        |path: &str| service.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} {found:#}"));
+    assert!(figure("/at_load/high") < 1.0 && figure("/at_headroom/high") < 1.0, "{service:#}");
+    assert!(figure("/forecast_of_limit") < 1.0 && figure("/blocks") >= 4.0, "{service:#}");
+    // No more at once than the one processor that is left to servers.
+    let (cpus, most) = (figure("/cpus"), figure("/max_instances"));
+    assert!(most >= 1.0 && cpus * most <= 1.0, "{service:#}");
+    // By requests: those of a month, 20 a second, cost 21 USD alone.
+    assert!(figure("/month") > 20.0 && figure("/month") < 200.0, "{service:#}");
+    let listed = stage.run(&["list", "studies"]);
+    assert!(listed.stdout.contains(&format!("{}.service002", found["id"].as_str().unwrap())), "{}", listed.stdout);
 }
