@@ -10,9 +10,9 @@ pub const FIRST_BLOCKS: u32 = 4;
 /// Blocks after which a size that is not shown to hold does not count as one that does.
 pub const MOST_BLOCKS: u32 = 32;
 
-/// How often a size that misses its objective is confirmed at most, of all its looks together: three of them, each with a third of
+/// How often a size that misses its objective is confirmed at most, of all its looks together: four of them, each with a quarter of
 /// it (Bonferroni).
-const ERROR: f64 = 0.02;
+const ERROR: f64 = 0.0125;
 const LOOKS: f64 = 4.0;
 
 /// What a confirmation came to.
