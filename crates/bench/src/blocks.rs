@@ -98,7 +98,7 @@ fn document(pieces: &[Piece], blocks: &Blocks, version: &str) -> String {
         "Made by `stampede-bench blocks --studies {} --seed {}` (`make bench-blocks`), which continues where it was left. {version}.",
         blocks.studies, blocks.seed
     ));
-    let mut rows = vec![["what", "studies", "blocks", "s a study"].map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head("what | studies | blocks | s a study")];
     for kind in &KINDS {
         let of = || pieces.iter().filter(|piece| piece.kind == kind.name);
         let seconds: Vec<f64> = of().map(|piece| piece.seconds).collect();
@@ -124,13 +124,7 @@ fn document(pieces: &[Piece], blocks: &Blocks, version: &str) -> String {
         drawn::runtimes(pieces),
     ];
     let targets: Vec<_> = sections.iter().flat_map(|section| section.targets.clone()).collect();
-    let mut text = format!("# {}\n\n{}## Targets\n\n{}\n", summary.title, summary.text, document::targets(&targets));
-    for section in sections {
-        text.push_str(&format!("## {}\n\n{}", section.title, section.text));
-    }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    document::of_targets(summary.title, &summary, &targets, &sections)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::process::{Process, ProcessError};
 use crate::server::Counts;
 use crate::spread::Spread;
 use crate::stage::Stage;
-use crate::tool::Answered;
+use crate::tool::{Answered, Tool};
 
 /// How much longer than its load a client may take.
 pub(crate) const GRACE: Duration = Duration::from_secs(60);
@@ -50,6 +50,14 @@ pub(crate) struct Runner {
     pub(crate) read: fn(&str) -> Option<Answered>,
     /// Whether it waits for all answers before it ends, so that its count is the server's.
     pub(crate) drains: bool,
+}
+
+impl Runner {
+    /// A tool with this command line.
+    pub(crate) fn new(tool: &Tool, label: &str, line: Vec<String>) -> Self {
+        let Tool { name, read, drains, .. } = *tool;
+        Self { tool: name, label: label.to_owned(), line, read, drains }
+    }
 }
 
 /// Clients with one task.

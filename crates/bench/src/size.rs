@@ -6,7 +6,6 @@
 mod service;
 
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 use stampede_analysis::{
@@ -17,7 +16,7 @@ use stampede_core::{Bytes, Cpus, Random};
 
 use self::service::{Served, Under};
 use crate::document::{self, Section};
-use crate::draws::draws;
+use crate::draws::{draws, on_all_processors};
 use crate::failure::Failure;
 use crate::files;
 use crate::target::{Bound, Target};
@@ -250,22 +249,7 @@ struct Reached {
 }
 
 fn truths(subject: &Subject, grid: &SizeGrid) -> Vec<f64> {
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let of = |first: usize| {
-            let places = (first..grid.cells().len()).step_by(threads);
-            scope.spawn(move || places.map(|place| (place, subject.truth(&grid.cells()[place]))).collect::<Vec<_>>())
-        };
-        let running: Vec<_> = (0..threads).map(of).collect();
-        let mut all = vec![f64::INFINITY; grid.cells().len()];
-        for (place, truth) in running
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        {
-            all[place] = truth;
-        }
-        all
-    })
+    on_all_processors(grid.cells().len(), |place| subject.truth(&grid.cells()[place]))
 }
 
 fn reach(subject: &Subject, searches: u32, seed: u64) -> Reached {
@@ -305,21 +289,9 @@ pub(crate) fn run(asked: &Sizes) -> Result<(), Failure> {
 
 fn render(asked: &Sizes, reached: &[Reached]) -> String {
     let mut targets = Vec::new();
-    let heads = [
-        "application",
-        "cheapest",
-        "hold",
-        "within 5 %",
-        "no choice",
-        "dearer: median",
-        "worst",
-        "tried",
-        "trials",
-        "miss",
-        "break",
-        "longest",
-    ];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head(
+        "application | cheapest | hold | within 5 % | no choice | dearer: median | worst | tried | trials | miss | break | longest",
+    )];
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     for one in reached {
         rows.push(vec![
@@ -373,12 +345,7 @@ fn render(asked: &Sizes, reached: &[Reached]) -> String {
          it, and \"longest\" is the longest response time of a choice, as a multiple of the limit.",
     );
     section.table(&rows);
-    let mut text = format!("# How good the search for a size is\n\n{}", summary.text);
-    text.push_str(&format!("## Targets\n\n{}\n", document::targets(&targets)));
-    text.push_str(&format!("## {}\n\n{}", section.title, section.text));
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    document::of_targets("How good the search for a size is", &summary, &targets, &[section])
 }
 
 #[cfg(test)]
