@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use self::kind::{KINDS, Kind};
 use self::piece::Piece;
-use crate::args::UnderTest;
 use crate::compare::Compare;
 use crate::document::{self, Section};
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::UnderTest;
 use crate::jsonl;
 use crate::progress::tell;
 use crate::turns::Neighbour;
@@ -27,7 +27,7 @@ use crate::turns::Neighbour;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Blocks {
     /// Begin no study after this; all that are missing by default
-    #[arg(long, value_name = "TIME", value_parser = crate::args::seconds)]
+    #[arg(long, value_name = "TIME", value_parser = crate::flags::seconds)]
     pub(crate) time: Option<Duration>,
     /// Record kinds alone whose names have this in them
     #[arg(long, value_name = "KIND", default_value = "")]

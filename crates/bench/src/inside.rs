@@ -13,12 +13,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::{UnderTest, seconds};
 use crate::circumstances::Circumstances;
 use crate::compare::{APP, Compare, CompareError, began};
 use crate::document::{self, Section};
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::{UnderTest, seconds};
 use crate::jsonl;
 use crate::progress::tell;
 

@@ -20,6 +20,7 @@ mod exchange;
 mod failure;
 mod files;
 mod findings;
+mod flags;
 mod floor;
 mod forecast;
 mod ideal;

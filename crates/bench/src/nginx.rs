@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use crate::exchange::BODY;
 use crate::failure::Failure;
 use crate::process::Process;
-use crate::race::Witness;
-use crate::server::Counts;
+use crate::race::{Counts, Witness};
 use crate::stage::Stage;
 use crate::tool;
 

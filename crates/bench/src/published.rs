@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::args::UnderTest;
 use crate::circumstances::Circumstances;
 use crate::compare::Compare;
 use crate::document::{self, Section};
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::UnderTest;
 use crate::forecast::{self, Figures};
 use crate::progress::tell;
 

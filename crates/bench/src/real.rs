@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::args::{UnderTest, seconds};
 use crate::compare::{APP, Compare, began};
 use crate::document::{self, Section};
 use crate::exchange::BODY;
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::{UnderTest, seconds};
 use crate::progress::tell;
 use crate::target::{Bound, Target};
 

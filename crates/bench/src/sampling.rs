@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::args::seconds;
 use crate::compare::Compare;
 use crate::failure::Failure;
+use crate::flags::seconds;
 use crate::spread::Spread;
 
 /// Each answers in another way: FPM and nginx beside their work, Apache by a worker that must be free.

@@ -23,7 +23,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::exchange::{ANSWER, requests_ended};
 use crate::failure::Failure;
 use crate::process::Process;
-use crate::race::Witness;
+use crate::race::{Counts, Witness};
 use crate::stage::Stage;
 
 /// Connections that wait to be accepted; the kernel takes no more than its `somaxconn`, 4,096 since Linux 5.4.
@@ -175,17 +175,6 @@ pub(crate) struct CountingServer {
     url: String,
 }
 
-/// What a server has done since its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// Complete requests.
-    pub(crate) requests: u64,
-    /// Connections that are open.
-    pub(crate) open: u64,
-    /// Processor time.
-    pub(crate) cpu: Duration,
-}
-
 impl CountingServer {
     /// Starts one on the stage's processor for servers.
     pub(crate) fn start(stage: &Stage) -> Result<Self, Failure> {
@@ -229,10 +218,5 @@ impl Counts {
         let mut numbers = line.split(' ').map(|number| number.parse().ok());
         let mut next = || numbers.next().flatten();
         Some(Self { requests: next()?, open: next()?, cpu: Duration::from_micros(next()?) })
-    }
-
-    /// What was done between two looks.
-    pub(crate) fn since(&self, before: &Self) -> Self {
-        Self { requests: self.requests - before.requests, open: self.open, cpu: self.cpu.saturating_sub(before.cpu) }
     }
 }

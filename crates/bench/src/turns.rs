@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stampede_stats::{NestedVariances, Variance, mean};
 
-use crate::args::UnderTest;
 use crate::compare::Compare;
 use crate::document::{self, Section};
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::UnderTest;
 use crate::jsonl;
 use crate::progress::tell;
 

@@ -11,11 +11,11 @@ use stampede_analysis::{Point, Space};
 use stampede_core::{Load, Tuning};
 
 use super::grid::{TRIALS, WireCell, WireGrid, WireKnob};
-use crate::args::UnderTest;
 use crate::circumstances::Circumstances;
 use crate::compare::Compare;
 use crate::failure::Failure;
 use crate::files::FileError;
+use crate::flags::UnderTest;
 use crate::progress::tell;
 
 /// A trial that could not be measured answered nothing: this many requests a second, since a search compares logarithms.
