@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
@@ -10,6 +9,7 @@ use clap::{Parser, Subcommand};
 use crate::blocks::Blocks;
 use crate::capacity::Capacities;
 use crate::findings::Provocation;
+use crate::flags::seconds;
 use crate::inside::Truths;
 use crate::proof::Proof;
 use crate::published::Published;
@@ -99,25 +99,6 @@ pub(crate) enum Task {
     },
 }
 
-/// Of what is measured.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct UnderTest {
-    /// The program under test [default: stampede, beside this program]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) stampede: Option<PathBuf>,
-    /// What else went on, in words, for what is kept and written
-    #[arg(long, value_name = "TEXT", default_value = "nothing said")]
-    pub(crate) remark: String,
-}
-
-/// Whole seconds, as `3s` or `3`.
-pub(crate) fn seconds(typed: &str) -> Result<Duration, String> {
-    let seconds: Result<NonZeroU32, _> = typed.strip_suffix('s').unwrap_or(typed).parse();
-    seconds
-        .map(|seconds| Duration::from_secs(seconds.get().into()))
-        .map_err(|_| "it takes whole seconds, as 3s".to_owned())
-}
-
 /// What a benchmark is asked where nothing is typed.
 #[cfg(test)]
 pub(crate) fn defaults<T: clap::Args>() -> T {
@@ -127,6 +108,8 @@ pub(crate) fn defaults<T: clap::Args>() -> T {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use clap::CommandFactory;
 
     use super::*;

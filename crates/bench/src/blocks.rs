@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use self::kind::{KINDS, Kind};
 use self::piece::Piece;
-use crate::args::UnderTest;
 use crate::compare::Compare;
 use crate::document::{self, Section};
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::UnderTest;
 use crate::jsonl;
 use crate::progress::tell;
 use crate::turns::Neighbour;
@@ -27,7 +27,7 @@ use crate::turns::Neighbour;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Blocks {
     /// Begin no study after this; all that are missing by default
-    #[arg(long, value_name = "TIME", value_parser = crate::args::seconds)]
+    #[arg(long, value_name = "TIME", value_parser = crate::flags::seconds)]
     pub(crate) time: Option<Duration>,
     /// Record kinds alone whose names have this in them
     #[arg(long, value_name = "KIND", default_value = "")]
@@ -98,7 +98,7 @@ fn document(pieces: &[Piece], blocks: &Blocks, version: &str) -> String {
         "Made by `stampede-bench blocks --studies {} --seed {}` (`make bench-blocks`), which continues where it was left. {version}.",
         blocks.studies, blocks.seed
     ));
-    let mut rows = vec![["what", "studies", "blocks", "s a study"].map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head("what | studies | blocks | s a study")];
     for kind in &KINDS {
         let of = || pieces.iter().filter(|piece| piece.kind == kind.name);
         let seconds: Vec<f64> = of().map(|piece| piece.seconds).collect();
@@ -124,13 +124,7 @@ fn document(pieces: &[Piece], blocks: &Blocks, version: &str) -> String {
         drawn::runtimes(pieces),
     ];
     let targets: Vec<_> = sections.iter().flat_map(|section| section.targets.clone()).collect();
-    let mut text = format!("# {}\n\n{}## Targets\n\n{}\n", summary.title, summary.text, document::targets(&targets));
-    for section in sections {
-        text.push_str(&format!("## {}\n\n{}", section.title, section.text));
-    }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    document::of_targets(summary.title, &summary, &targets, &sections)
 }
 
 #[cfg(test)]

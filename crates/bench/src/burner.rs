@@ -9,22 +9,22 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
-use thiserror::Error;
-
 use crate::exchange::ANSWER;
+use crate::failure::Failure;
 
 /// Steps of work that `WORK` counts in.
 const STEPS: u64 = 1000;
 
 /// Serves until it is ended.
-pub(crate) fn serve() -> Result<(), BurnError> {
-    let variable = |name| env::var(name).map_err(|_| BurnError::Variable(name));
+pub(crate) fn serve() -> Result<(), Failure> {
+    let wrong = |name: &str| Failure::Unusable(format!("burn: {name} is not set to a number or an address"));
+    let variable = |name| env::var(name).map_err(|_| wrong(name));
     let (host, port, work) = (variable("HOST")?, variable("PORT")?, variable("WORK")?);
-    let work: u64 = work.parse().map_err(|_| BurnError::Variable("WORK"))?;
-    let port: u16 = port.parse().map_err(|_| BurnError::Variable("PORT"))?;
-    let listener = TcpListener::bind((host.as_str(), port)).map_err(BurnError::Listen)?;
+    let work: u64 = work.parse().map_err(|_| wrong("WORK"))?;
+    let port: u16 = port.parse().map_err(|_| wrong("PORT"))?;
+    let listener = TcpListener::bind((host.as_str(), port)).map_err(Failure::step("burn: listen"))?;
     for socket in listener.incoming() {
-        let socket = socket.map_err(BurnError::Listen)?;
+        let socket = socket.map_err(Failure::step("burn: listen"))?;
         // Whoever goes away in mid-request has no more to ask.
         thread::spawn(move || answer(&socket, work * STEPS));
     }
@@ -52,13 +52,4 @@ fn answer(socket: &TcpStream, steps: u64) -> io::Result<()> {
 fn burn(steps: u64) {
     let step = |seed: u64, _| black_box(seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
     black_box((0..steps).fold(1, step));
-}
-
-/// Why nothing is served.
-#[derive(Debug, Error)]
-pub(crate) enum BurnError {
-    #[error("{0} is not set to a number or an address")]
-    Variable(&'static str),
-    #[error("listen")]
-    Listen(#[source] io::Error),
 }

@@ -8,7 +8,6 @@ mod queue;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 use stampede_analysis::{Capacity, CapacityFound, CapacityStep, ProbeWatch, capacity, capacity_step};
@@ -16,6 +15,7 @@ use stampede_core::{Latencies, Load, Measurement, Random, Rounds, Slo, SloSecond
 
 use self::queue::{Queue, Server};
 use crate::document::{self, Section};
+use crate::draws::{on_all_processors, seed_of};
 use crate::failure::Failure;
 use crate::files;
 use crate::made_up;
@@ -55,40 +55,19 @@ struct Subject {
     truth: f64,
 }
 
+const fn subject(name: &'static str, server: Server, slo: &'static str, truth: f64) -> Subject {
+    Subject { name, server, slo, truth }
+}
+
 /// Truths of M/M/c are those of Erlang's formula, which a test holds; of the others they are
 /// interpolated between three rates at which twice 10 million requests were simulated.
 const SUBJECTS: [Subject; 6] = [
-    Subject {
-        name: "4 workers, 10 ms",
-        server: Server::Exponential { workers: 4, service: 0.010 },
-        slo: "p99<100ms",
-        truth: 350.1,
-    },
-    Subject {
-        name: "1 worker, 1 ms",
-        server: Server::Exponential { workers: 1, service: 0.001 },
-        slo: "p99<100ms",
-        truth: 953.9,
-    },
-    Subject {
-        name: "8 workers, 20 ms",
-        server: Server::Exponential { workers: 8, service: 0.020 },
-        slo: "p95<100ms",
-        truth: 360.9,
-    },
-    Subject {
-        name: "16 workers, 4 ms",
-        server: Server::Exponential { workers: 16, service: 0.004 },
-        slo: "p99<50ms",
-        truth: 3900.1,
-    },
-    Subject { name: "constant 2 ms", server: Server::Constant { service: 0.002 }, slo: "p99<20ms", truth: 386.7 },
-    Subject {
-        name: "quota, 1 ms of CPU",
-        server: Server::Quota { cpu: 0.001, period: 0.1, quota: 0.05 },
-        slo: "p99<200ms",
-        truth: 479.7,
-    },
+    subject("4 workers, 10 ms", Server::Exponential { workers: 4, service: 0.010 }, "p99<100ms", 350.1),
+    subject("1 worker, 1 ms", Server::Exponential { workers: 1, service: 0.001 }, "p99<100ms", 953.9),
+    subject("8 workers, 20 ms", Server::Exponential { workers: 8, service: 0.020 }, "p95<100ms", 360.9),
+    subject("16 workers, 4 ms", Server::Exponential { workers: 16, service: 0.004 }, "p99<50ms", 3900.1),
+    subject("constant 2 ms", Server::Constant { service: 0.002 }, "p99<20ms", 386.7),
+    subject("quota, 1 ms of CPU", Server::Quota { cpu: 0.001, period: 0.1, quota: 0.05 }, "p99<200ms", 479.7),
 ];
 
 /// One search.
@@ -114,22 +93,9 @@ impl Search {
 /// Searches everything, and writes the document.
 pub(crate) fn run(asked: &Capacities) -> Result<(), Failure> {
     let mut targets = Vec::new();
-    let mut rows = vec![
-        [
-            "server",
-            "SLO",
-            "truth",
-            "of capacity",
-            "within 3 %",
-            "median off",
-            "in interval",
-            "confirmed",
-            "probes",
-            "minutes",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    ];
+    let mut rows = vec![document::head(
+        "server | SLO | truth | of capacity | within 3 % | median off | in interval | confirmed | probes | minutes",
+    )];
     for subject in &SUBJECTS {
         let searches = searches(subject, asked);
         let all = f64::from(asked.searches);
@@ -187,32 +153,12 @@ fn render(asked: &Capacities, targets: &[Target], section: &Section) -> String {
         "Made by `stampede-bench capacity --searches {} --seed {}` (`make bench-capacity`). The same seed gives the same figures.",
         asked.searches, asked.seed
     ));
-    let mut text = format!("# How near a capacity comes\n\n{}", summary.text);
-    text.push_str(&format!("## Targets\n\n{}\n", document::targets(targets)));
-    text.push_str(&format!("## {}\n\n{}", section.title, section.text));
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    document::of_targets("How near a capacity comes", &summary, targets, std::slice::from_ref(section))
 }
 
-/// All searches of a server, on as many threads as there are processors.
+/// All searches of a server.
 fn searches(subject: &Subject, asked: &Capacities) -> Vec<Search> {
-    let threads = thread::available_parallelism().map_or(1, |threads| threads.get()) as u32;
-    thread::scope(|scope| {
-        let of_thread = |first: u32| {
-            scope.spawn(move || {
-                (first..asked.searches)
-                    .step_by(threads as usize)
-                    .map(|number| search(subject, asked.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(number))))
-                    .collect::<Vec<_>>()
-            })
-        };
-        let running: Vec<_> = (0..threads).map(of_thread).collect();
-        running
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
+    on_all_processors(asked.searches as usize, |number| search(subject, seed_of(asked.seed, number)))
 }
 
 fn search(subject: &Subject, seed: u64) -> Search {

@@ -64,20 +64,13 @@ pub(crate) fn measure(
 /// A runner for each variant of a tool; none when it is not installed.
 fn runners(tool: &'static Tool, run: &Closed, variants: &Variants) -> Vec<Runner> {
     let line = (tool.closed)(run);
-    let runner = |label: &str, line| Runner {
-        tool: tool.name,
-        label: label.to_owned(),
-        line,
-        read: tool.read,
-        drains: tool.drains,
-    };
     match tool.source {
-        Source::Bench => vec![runner(tool.name, line)],
-        Source::Path { program, .. } if tool::find(program).is_some() => vec![runner(tool.name, line)],
+        Source::Bench => vec![Runner::new(tool, tool.name, line)],
+        Source::Path { program, .. } if tool::find(program).is_some() => vec![Runner::new(tool, tool.name, line)],
         Source::Path { .. } => Vec::new(),
         Source::Stampede => {
             let with = |flags: &str| line.iter().cloned().chain(flags.split_whitespace().map(str::to_owned)).collect();
-            variants.offered.iter().map(|variant| runner(&variant.label, with(&variant.flags))).collect()
+            variants.offered.iter().map(|variant| Runner::new(tool, &variant.label, with(&variant.flags))).collect()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `stampede compare` as these benchmarks run it, a plan in a folder of its own and the study as JSON; and other commands beside it.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::{fs, io};
 
 use serde_json::Value;
@@ -57,32 +57,22 @@ impl Compare {
 
     /// Runs any of its commands with the store of this folder: the JSON that it prints, which is to be such.
     pub(crate) fn call(&self, arguments: &[&str], is_whole: fn(&Value) -> bool) -> Result<Value, CompareError> {
-        let mut command = Command::new(&self.program);
-        command.args(arguments).args(["--json", "-", "--store"]).arg(self.folder.path().join("studies.db"));
-        let start = |source| CompareError::Start { program: self.program.clone(), source };
-        let output = command.output().map_err(start)?;
+        let output = self.output(&[arguments, &["--json", "-"]].concat())?;
         let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        is_whole(&told).then_some(told).ok_or_else(|| CompareError::Study {
-            command: arguments.first().copied().unwrap_or_default().to_owned(),
-            status: output.status.to_string(),
-            told: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        })
+        is_whole(&told).then_some(told).ok_or_else(|| CompareError::study(arguments, &output))
     }
 
     /// Runs any of its commands with the store of this folder: the text that it prints.
     pub(crate) fn text(&self, arguments: &[&str]) -> Result<String, CompareError> {
+        let output = self.output(arguments)?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(text).ok_or_else(|| CompareError::study(arguments, &output))
+    }
+
+    fn output(&self, arguments: &[&str]) -> Result<Output, CompareError> {
         let mut command = Command::new(&self.program);
         command.args(arguments).arg("--store").arg(self.folder.path().join("studies.db"));
-        let output =
-            command.output().map_err(|source| CompareError::Start { program: self.program.clone(), source })?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        Err(CompareError::Study {
-            command: arguments.first().copied().unwrap_or_default().to_owned(),
-            status: output.status.to_string(),
-            told: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        })
+        command.output().map_err(|source| CompareError::Start { program: self.program.clone(), source })
     }
 
     /// What the program says of its version.
@@ -133,4 +123,14 @@ pub(crate) enum CompareError {
     },
     #[error("stampede {command} ended with {status} and without what was asked for: {told}")]
     Study { command: String, status: String, told: String },
+}
+
+impl CompareError {
+    fn study(arguments: &[&str], output: &Output) -> Self {
+        Self::Study {
+            command: arguments.first().copied().unwrap_or_default().to_owned(),
+            status: output.status.to_string(),
+            told: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        }
+    }
 }

@@ -82,7 +82,7 @@ impl Section {
 
 fn race_rows(outcome: &Outcome) -> Vec<Vec<String>> {
     let bases: Vec<&Lane> = [FLOOR.name, WRK.name].iter().filter_map(|name| outcome.lane(name)).collect();
-    let mut head = ["client", "CPU us a request", "req/s", "server busy"].map(str::to_owned).to_vec();
+    let mut head = head("client | CPU us a request | req/s | server busy");
     head.extend(bases.iter().map(|base| format!("CPU x {}", base.tool)));
     let mut rows = vec![head];
     for lane in &outcome.lanes {
@@ -186,7 +186,26 @@ pub(crate) fn targets<'a>(targets: impl IntoIterator<Item = &'a Target>) -> Stri
     table(&rows, Cells::Words)
 }
 
-/// The whole document.
+/// The first row of a table: names with ` | ` between them.
+pub(crate) fn head(names: &str) -> Vec<String> {
+    names.split(" | ").map(str::to_owned).collect()
+}
+
+/// A document: what it is about, what is to be reached, and the sections.
+pub(crate) fn of_targets<'a>(
+    title: &str,
+    summary: &Section,
+    targets: impl IntoIterator<Item = &'a Target>,
+    sections: &[Section],
+) -> String {
+    let mut text = format!("# {title}\n\n{}## Targets\n\n{}\n", summary.text, self::targets(targets));
+    for section in sections {
+        text.push_str(&format!("## {}\n\n{}", section.title, section.text));
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+/// The whole document of the load engine.
 pub(crate) fn render(command: &str, machine: &[String], versions: &[Vec<String>], sections: &[Section]) -> String {
     let mut summary = Section::default();
     summary.paragraph(
@@ -201,14 +220,9 @@ pub(crate) fn render(command: &str, machine: &[String], versions: &[Vec<String>]
     summary.text.push_str("```\n");
     machine.iter().for_each(|line| summary.text.push_str(&format!("{line}\n")));
     summary.text.push_str("```\n\n");
-    let mut text = format!("# Speed of the load engine\n\n{}", summary.text);
-
-    let targets = targets(sections.iter().flat_map(|section| &section.targets));
-    text.push_str(&format!("## Targets\n\n{targets}\n"));
-    for section in sections {
-        text.push_str(&format!("## {}\n\n{}", section.title, section.text));
-    }
-    text.push_str(&format!("## Versions\n\n{}\n## Command lines\n\n```\n", table(versions, Cells::Words)));
+    let targets = sections.iter().flat_map(|section| &section.targets);
+    let mut text = of_targets("Speed of the load engine", &summary, targets, sections);
+    text.push_str(&format!("\n## Versions\n\n{}\n## Command lines\n\n```\n", table(versions, Cells::Words)));
     for section in sections.iter().filter(|section| !section.commands.is_empty()) {
         text.push_str(&format!("# {}\n", section.title));
         section.commands.iter().for_each(|line| text.push_str(&format!("{line}\n")));

@@ -75,19 +75,10 @@ impl Duel {
         let run = Closed { url: url.clone(), connections: self.connections, duration: stage.duration };
         let variants = variant::find(stage, &url, &self.flags)?;
         let seconds = stage.duration.as_secs();
-        let mut runners = vec![Runner {
-            tool: self.rival.name,
-            label: self.rival.name.to_owned(),
-            line: (self.rival_line)(&run),
-            read: self.rival.read,
-            drains: self.rival.drains,
-        }];
-        runners.extend(variants.offered.iter().map(|variant| Runner {
-            tool: STAMPEDE.name,
-            label: variant.label.clone(),
-            line: stampede_command_line(&url, &format!("-c {} -d {seconds}s {}", self.connections, variant.flags)),
-            read: STAMPEDE.read,
-            drains: STAMPEDE.drains,
+        let mut runners = vec![Runner::new(self.rival, self.rival.name, (self.rival_line)(&run))];
+        runners.extend(variants.offered.iter().map(|variant| {
+            let flags = format!("-c {} -d {seconds}s {}", self.connections, variant.flags);
+            Runner::new(&STAMPEDE, &variant.label, stampede_command_line(&url, &flags))
         }));
         let courses = [Course { name: self.course.clone(), in_flight: self.in_flight, runners }];
         let results = race::run(stage, &courses, &mut nginx, stage.duration, random)?;

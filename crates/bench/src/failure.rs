@@ -4,14 +4,9 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::burner::BurnError;
 use crate::compare::CompareError;
 use crate::files::FileError;
-use crate::floor::FloorError;
-use crate::nginx::NginxError;
 use crate::process::ProcessError;
-use crate::sampling::SamplingError;
-use crate::server::{CountError, ServeError};
 
 /// Why there is no table.
 #[derive(Debug, Error)]
@@ -37,23 +32,19 @@ pub(crate) enum Failure {
     Disagreement(String),
     #[error("{0} connections stayed open at the server after their client had ended")]
     Unsettled(u64),
-    #[error("serve")]
-    Serve(#[from] ServeError),
-    #[error("run the floor")]
-    Floor(#[from] FloorError),
-    #[error(transparent)]
-    Count(#[from] CountError),
-    #[error(transparent)]
-    Nginx(#[from] NginxError),
+    /// A step that the system did not let succeed.
+    #[error("{0}")]
+    Step(String, #[source] io::Error),
     #[error(transparent)]
     Process(#[from] ProcessError),
-    #[error(transparent)]
-    Sampling(#[from] SamplingError),
-    #[error("burn")]
-    Burn(#[from] BurnError),
 }
 
 impl Failure {
+    /// Of a step.
+    pub(crate) fn step<E: Into<io::Error>>(what: &str) -> impl FnOnce(E) -> Self {
+        move |error| Self::Step(what.to_owned(), error.into())
+    }
+
     /// Of what `stampede` prints.
     pub(crate) fn lacks(what: &str) -> Self {
         Self::Unusable(format!("read what stampede prints: it has not {what}"))
@@ -69,16 +60,7 @@ impl Failure {
             | Self::File(_) => 3,
             Self::Disagreement(_) => 4,
             Self::Process(ProcessError::Interrupted) => 130,
-            Self::Compare(_)
-            | Self::Unusable(_)
-            | Self::Unsettled(_)
-            | Self::Serve(_)
-            | Self::Floor(_)
-            | Self::Count(_)
-            | Self::Nginx(_)
-            | Self::Sampling(_)
-            | Self::Burn(_)
-            | Self::Process(_) => 5,
+            Self::Compare(_) | Self::Unusable(_) | Self::Unsettled(_) | Self::Step(..) | Self::Process(_) => 5,
         }
     }
 }

@@ -19,11 +19,11 @@ use serde_json::Value;
 
 use self::fault::{FAULTS, Fault, Setup, healthy};
 use self::neighbour::Neighbours;
-use crate::args::UnderTest;
 use crate::circumstances::Circumstances;
 use crate::compare::{Compare, CompareError, began};
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::UnderTest;
 use crate::jsonl;
 use crate::progress::tell;
 use crate::steal::{AllProcessors, TOO_MUCH};

@@ -15,13 +15,15 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with};
-use thiserror::Error;
 
 use crate::exchange::{ANSWER, request};
+use crate::failure::Failure;
 
 /// Events that are fetched, and bytes that are read, at once.
 const EVENTS: usize = 256;
 const BUFFER: usize = 4096;
+
+const TIMER: &str = "run the floor: have a timer end the run";
 
 /// What the floor has done.
 #[derive(Clone, Copy, Debug)]
@@ -33,21 +35,27 @@ pub(crate) struct Flown {
 }
 
 /// Keeps `connections` busy for some time, then waits for the answers that are out.
-pub(crate) fn run(address: SocketAddr, connections: usize, duration: Duration) -> Result<Flown, FloorError> {
+pub(crate) fn run(address: SocketAddr, connections: usize, duration: Duration) -> Result<Flown, Failure> {
     let mut lines = Vec::new();
     for _ in 0..connections {
-        lines.push(Line { socket: open(address).map_err(FloorError::Connect)?, received: 0 });
+        lines.push(Line {
+            socket: open(address).map_err(Failure::step("run the floor: connect to the server"))?,
+            received: 0,
+        });
     }
     let request = request(&address.to_string());
     let over = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGALRM, Arc::clone(&over)).map_err(FloorError::Timer)?;
+    signal_hook::flag::register(signal_hook::consts::SIGALRM, Arc::clone(&over)).map_err(Failure::step(TIMER))?;
     let started = Instant::now();
-    ring_after(duration).map_err(FloorError::Timer)?;
+    ring_after(duration).map_err(Failure::step(TIMER))?;
     let answers = match lines.as_mut_slice() {
         [line] => block(line, &request, &over),
         lines => wait(lines, &request, &over),
     };
-    Ok(Flown { answers: answers.map_err(FloorError::Exchange)?, time: started.elapsed() })
+    Ok(Flown {
+        answers: answers.map_err(Failure::step("run the floor: send requests and receive answers"))?,
+        time: started.elapsed(),
+    })
 }
 
 struct Line {
@@ -141,15 +149,4 @@ fn ring_after(duration: Duration) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
-}
-
-/// Why there is no floor.
-#[derive(Debug, Error)]
-pub(crate) enum FloorError {
-    #[error("connect to the server")]
-    Connect(#[source] Errno),
-    #[error("have a timer end the run")]
-    Timer(#[source] io::Error),
-    #[error("send requests and receive answers")]
-    Exchange(#[source] Errno),
 }

@@ -13,12 +13,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::{UnderTest, seconds};
 use crate::circumstances::Circumstances;
 use crate::compare::{APP, Compare, CompareError, began};
-use crate::document::Section;
+use crate::document::{self, Section};
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::{UnderTest, seconds};
 use crate::jsonl;
 use crate::progress::tell;
 
@@ -95,7 +95,7 @@ const CALLER: &str = "Truth\\Work::all";
 const WAITS: [&str; 4] = ["nap", "lock", "postgres", "mariadb"];
 
 /// What came of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ran {
     runtime: String,
@@ -213,15 +213,9 @@ fn measure(
         mode: server.mode.map(str::to_owned),
         cpus: cpus.to_owned(),
         php: php.to_owned(),
-        began: String::new(),
-        version: String::new(),
         failed: Some(why),
-        shares: Vec::new(),
-        samples: 0,
-        torn_share: 0.0,
-        sampler_share: 0.0,
-        price: None,
         under: under.clone(),
+        ..Ran::default()
     };
     let study = match compare.run(&plan(server, cpus, notes.path()), &flags) {
         Ok(study) => study,
@@ -354,22 +348,8 @@ fn document(ran: &[Ran]) -> String {
     ));
     let right = kept.iter().filter(|ran| ran.is_right()).count();
     section.paragraph(&format!("Found in {right} of {} runs.", kept.len()));
-    let head = [
-        "server",
-        "CPUs",
-        "6",
-        "3",
-        "1",
-        "sleep",
-        "lock",
-        "PostgreSQL",
-        "MariaDB",
-        "samples",
-        "torn %",
-        "sampler %",
-        "found",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let head = "server | CPUs | 6 | 3 | 1 | sleep | lock | PostgreSQL | MariaDB | samples | torn % | sampler % | found";
+    let mut rows = vec![document::head(head)];
     for ran in kept {
         let name = format!("{}{}", ran.runtime, ran.mode.as_ref().map_or_else(String::new, |mode| format!(" {mode}")));
         let mut row = vec![name, ran.cpus.clone()];

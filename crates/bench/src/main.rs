@@ -20,6 +20,7 @@ mod exchange;
 mod failure;
 mod files;
 mod findings;
+mod flags;
 mod floor;
 mod forecast;
 mod ideal;
@@ -102,8 +103,8 @@ fn run() -> Result<(), Failure> {
         Task::Simulate(simulated) => simulations::run(&simulated),
         Task::Blocks(asked) => blocks::run(&asked),
         Task::Disturb { seed } => turns::disturb(seed).map_err(Failure::Prepare),
-        Task::Burn => Ok(burner::serve()?),
-        Task::Serve => Ok(server::serve()?),
+        Task::Burn => burner::serve(),
+        Task::Serve => server::serve(),
         Task::Fly { address, connections, duration } => {
             let flown = floor::run(address, connections, duration)?;
             Ok(files::print(&format!("answers {} seconds {}\n", flown.answers, flown.time.as_secs_f64()))?)

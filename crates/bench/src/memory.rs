@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, getrlimit};
 
-use crate::document::{Section, grouped, shown};
+use crate::document::{self, Section, grouped, shown};
 use crate::failure::Failure;
 use crate::process::{Process, ProcessError};
 use crate::race::{GRACE, Witness};
@@ -34,8 +34,7 @@ pub(crate) fn measure(stage: &Stage, soak: bool) -> Result<Section, Failure> {
     let mut server = CountingServer::start(stage)?;
     let allowed = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let variants = variant::find(stage, server.url(), "")?;
-    let mut rows =
-        vec![["client", "connections", "open at the server", "anonymous memory KiB"].map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head("client | connections | open at the server | anonymous memory KiB")];
     for variant in &variants.offered {
         let label = &variant.label;
         section.commands.push(shown(&line(server.url(), MANY, LENGTH, &variant.flags)));

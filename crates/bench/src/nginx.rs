@@ -7,19 +7,18 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use thiserror::Error;
-
 use crate::exchange::BODY;
 use crate::failure::Failure;
 use crate::process::Process;
-use crate::race::Witness;
-use crate::server::Counts;
+use crate::race::{Counts, Witness};
 use crate::stage::Stage;
 use crate::tool;
 
 /// How long nginx may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
+
+const FOLDER: &str = "prepare a folder for nginx";
 
 /// What clients speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,14 +48,14 @@ impl Nginx {
             Speech::Http2 => "http2",
             Speech::Tls => "tls",
         });
-        fs::create_dir(&folder).map_err(NginxError::Folder)?;
+        fs::create_dir(&folder).map_err(Failure::step(FOLDER))?;
         if speech == Speech::Tls {
             let Some(openssl) = tool::find("openssl") else { return Ok(Err("openssl is not installed".to_owned())) };
             certify(stage, openssl, &folder)?;
         }
-        let [port, status] = free_ports().map_err(NginxError::Folder)?;
-        fs::write(folder.join("nginx.conf"), configuration(speech, port, status)).map_err(NginxError::Folder)?;
-        let log = fs::File::create(folder.join("log")).map_err(NginxError::Folder)?;
+        let [port, status] = free_ports().map_err(Failure::step(FOLDER))?;
+        fs::write(folder.join("nginx.conf"), configuration(speech, port, status)).map_err(Failure::step(FOLDER))?;
+        let log = fs::File::create(folder.join("log")).map_err(Failure::step(FOLDER))?;
         let mut command = Command::new(program);
         command.arg("-p").arg(&folder).args(["-c", "nginx.conf", "-e", "stderr"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
@@ -72,7 +71,7 @@ impl Nginx {
         while let Err(error) = nginx.look() {
             if !nginx.process.is_running() || Instant::now() >= deadline {
                 let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
-                return Err(NginxError::NotReady { log: log.trim().to_owned(), source: error }.into());
+                return Err(Failure::Step(format!("wait for nginx, which says: {}", log.trim()), error));
             }
             std::thread::sleep(PAUSE);
         }
@@ -100,7 +99,7 @@ impl Nginx {
 
 impl Witness for Nginx {
     fn counts(&mut self) -> Result<Counts, Failure> {
-        Ok(self.look().map_err(NginxError::Status)?)
+        self.look().map_err(Failure::step("read the status page of nginx"))
     }
 }
 
@@ -110,7 +109,8 @@ fn certify(stage: &Stage, openssl: PathBuf, folder: &std::path::Path) -> Result<
     command.args(["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]);
     command.arg("-keyout").arg(folder.join("key.pem")).arg("-out").arg(folder.join("certificate.pem"));
     let finished = stage.try_out("openssl", command)?;
-    if finished.ended.status.success() { Ok(()) } else { Err(NginxError::Certificate(finished.reason()).into()) }
+    let failed = || Failure::Unusable(format!("make a certificate: {}", finished.reason()));
+    finished.ended.status.success().then_some(()).ok_or_else(failed)
 }
 
 /// Ports that were free a moment ago.
@@ -152,23 +152,6 @@ fn processor_time(stat: &str) -> Option<Duration> {
     let mut fields = after_name.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());
     let ticks = fields.next()?? + fields.next()??;
     Some(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
-}
-
-/// Why there is no nginx to run against.
-#[derive(Debug, Error)]
-pub(crate) enum NginxError {
-    #[error("prepare a folder for nginx")]
-    Folder(#[source] io::Error),
-    #[error("make a certificate: {0}")]
-    Certificate(String),
-    #[error("wait for nginx, which says: {log}")]
-    NotReady {
-        log: String,
-        #[source]
-        source: io::Error,
-    },
-    #[error("read the status page of nginx")]
-    Status(#[source] io::Error),
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::document::{Section, grouped, shown};
+use crate::document::{self, Section, grouped, shown};
 use crate::failure::Failure;
 use crate::ideal::Lateness;
 use crate::process::Process;
@@ -163,9 +163,9 @@ pub(crate) fn measure(stage: &Stage) -> Result<Section, Failure> {
             }
         }
     }
-    let heads =
-        ["client", "late p50 us", "p99 us", "p99.9 us", "steal ms", "offered/s", "received/s", "CPU us", "spin us"];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head(
+        "client | late p50 us | p99 us | p99.9 us | steal ms | offered/s | received/s | CPU us | spin us",
+    )];
     for sender in &senders {
         rows.push(sender.row());
         if sender.kind == Kind::Client {

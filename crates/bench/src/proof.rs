@@ -117,14 +117,7 @@ fn render(proof: &Proof, targets: &[Target], sections: &[Section]) -> String {
         "What was recorded and kept back are the pieces with an even number from {UNSCORED} on, which were recorded when the methods had \
          their last form, and scored once, here. The others were looked at, or scored on the way there."
     ));
-    let mut text = format!("# How often verdicts are right\n\n{}", summary.text);
-    text.push_str(&format!("## Targets\n\n{}\n", document::targets(targets)));
-    for section in sections {
-        text.push_str(&format!("## {}\n\n{}", section.title, section.text));
-    }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    document::of_targets("How often verdicts are right", &summary, targets, sections)
 }
 
 /// What was recorded.
@@ -138,7 +131,7 @@ fn recorded(kinds: &[Kind]) -> Section {
          for longer than a run is not in the noise. Its cases take turns in random order. \"Looked at\" are the pieces that \
          were not kept back.",
     );
-    let mut rows = vec![["noise", "setting", "trials", "paired", "memory", "range"].map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head("noise | setting | trials | paired | memory | range")];
     for Kind { name, noise, .. } in kinds {
         match noise {
             Noise::Normal { paired } => {
@@ -171,7 +164,7 @@ fn false_directions(proof: &Proof, kinds: &[Kind], targets: &mut Vec<Target>) ->
         "In how many studies of cases that do not differ any pair is given a direction. With `auto`, two cases have 10 minutes, \
          four 20 and eight 40.",
     );
-    let mut rows = vec![["noise", "rounds", "2 cases", "4 cases", "8 cases"].map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head("noise | rounds | 2 cases | 4 cases | 8 cases")];
     for kind in kinds {
         for fixed in [None, Some(5), Some(12)] {
             let rounds = fixed.map_or_else(|| "auto".to_owned(), |rounds: u32| rounds.to_string());
@@ -219,7 +212,7 @@ fn found(kinds: &[Kind], differing: &[[Vec<Ended>; EFFECTS.len()]], targets: &mu
         percent(EFFECT),
         percent(PAIRED)
     ));
-    let head = ["noise", "found", "wrong direction", "undecided", "blocks"].map(str::to_owned).to_vec();
+    let head = document::head("noise | found | wrong direction | undecided | blocks");
     let mut rows = vec![head];
     for (kind, of_effects) in kinds.iter().zip(differing) {
         let Some((_, ended)) = EFFECTS.iter().zip(of_effects).find(|(effect, _)| **effect == EFFECT) else { continue };

@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::args::UnderTest;
 use crate::circumstances::Circumstances;
 use crate::compare::Compare;
-use crate::document::Section;
+use crate::document::{self, Section};
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::UnderTest;
 use crate::forecast::{self, Figures};
 use crate::progress::tell;
 
@@ -281,8 +281,7 @@ fn document(forecasts: &[Forecast], fitted: &str, round_trip: f64, under: &Circu
         Circumstances::sentences([under].into_iter()),
         (EQUAL - 1.0) * 100.0
     ));
-    let head = ["row", "published req/s", "forecast req/s", "p50 ms", "p99 ms", "instances"];
-    let mut table = vec![head.map(str::to_owned).to_vec()];
+    let mut table = vec![document::head("row | published req/s | forecast req/s | p50 ms | p99 ms | instances")];
     for Forecast { row, figures } in forecasts {
         let published = row.published.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
         let mut cells = vec![row.title.clone(), published];

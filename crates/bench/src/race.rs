@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::process::{Process, ProcessError};
-use crate::server::Counts;
 use crate::spread::Spread;
 use crate::stage::Stage;
-use crate::tool::Answered;
+use crate::tool::{Answered, Tool};
 
 /// How much longer than its load a client may take.
 pub(crate) const GRACE: Duration = Duration::from_secs(60);
@@ -16,6 +15,24 @@ pub(crate) const GRACE: Duration = Duration::from_secs(60);
 /// How long a client's end may take to reach the server, and how often that is looked for.
 const SETTLE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// What a server has done since its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Complete requests.
+    pub(crate) requests: u64,
+    /// Connections that are open.
+    pub(crate) open: u64,
+    /// Processor time.
+    pub(crate) cpu: Duration,
+}
+
+impl Counts {
+    /// What was done between two looks.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        Self { requests: self.requests - before.requests, open: self.open, cpu: self.cpu.saturating_sub(before.cpu) }
+    }
+}
 
 /// A server that counts what it receives.
 pub(crate) trait Witness {
@@ -50,6 +67,14 @@ pub(crate) struct Runner {
     pub(crate) read: fn(&str) -> Option<Answered>,
     /// Whether it waits for all answers before it ends, so that its count is the server's.
     pub(crate) drains: bool,
+}
+
+impl Runner {
+    /// A tool with this command line.
+    pub(crate) fn new(tool: &Tool, label: &str, line: Vec<String>) -> Self {
+        let Tool { name, read, drains, .. } = *tool;
+        Self { tool: name, label: label.to_owned(), line, read, drains }
+    }
 }
 
 /// Clients with one task.

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::args::{UnderTest, seconds};
 use crate::compare::{APP, Compare, began};
 use crate::document::{self, Section};
 use crate::exchange::BODY;
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::{UnderTest, seconds};
 use crate::progress::tell;
 use crate::target::{Bound, Target};
 
@@ -235,7 +235,7 @@ fn document(ended: &[Ended], real: &Real, version: &str) -> String {
     if !is_complete {
         targets.iter_mut().for_each(|target| target.met = target.met.filter(|met| !met));
     }
-    let mut rows = vec![["cases", "began", "ratio", "95 % interval", "blocks", "verdict"].map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head("cases | began | ratio | 95 % interval | blocks | verdict")];
     rows.extend(ended.iter().map(|one| {
         let Ended { kind, started_at, ratio, interval, blocks, verdict } = one;
         let interval = interval.map_or_else(|| "none".to_owned(), |(low, high)| format!("{low:.3} to {high:.3}"));
@@ -246,14 +246,7 @@ fn document(ended: &[Ended], real: &Real, version: &str) -> String {
         "The ratio is that of the first case's throughput to the second's, the verdict that of the first case.",
     );
     each.table(&rows);
-    format!(
-        "# {}\n\n{}## Targets\n\n{}\n## {}\n\n{}",
-        section.title,
-        section.text,
-        document::targets(&targets),
-        each.title,
-        each.text.trim_end()
-    ) + "\n"
+    document::of_targets(section.title, &section, &targets, &[each])
 }
 
 /// Nothing is seen of no studies.

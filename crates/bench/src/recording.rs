@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::args::UnderTest;
 use crate::compare::{Compare, began};
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::UnderTest;
 use crate::progress::tell;
 use crate::trials::{self, HEADER, SETTINGS, Setting, TrialRow};
 

@@ -5,14 +5,14 @@
 //! deployment may use, at several limits. Under full load the CPU time of a request is compared, which holds everything
 //! that sampling might change, and the machine's own noise.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-use thiserror::Error;
 
-use crate::args::seconds;
+use crate::compare::Compare;
+use crate::failure::Failure;
+use crate::flags::seconds;
 use crate::spread::Spread;
 
 /// Each answers in another way: FPM and nginx beside their work, Apache by a worker that must be free.
@@ -54,21 +54,18 @@ struct Run {
 
 /// What runs.
 struct Measured<'a> {
-    stampede: &'a Path,
-    folder: &'a Path,
+    stampede: &'a Compare,
     runtime: &'a str,
     duration: Duration,
 }
 
 /// Runs it; the table as text.
-pub(crate) fn run(sampling: &Sampling) -> Result<String, SamplingError> {
+pub(crate) fn run(sampling: &Sampling) -> Result<String, Failure> {
     let Sampling { rounds, duration, runtimes, stampede } = sampling;
-    let beside = std::env::current_exe().map_err(SamplingError::Prepare)?.with_file_name("stampede");
-    let stampede = stampede.clone().unwrap_or(beside);
-    let folder = tempfile::tempdir().map_err(SamplingError::Prepare)?;
+    let stampede = Compare::new(stampede.clone())?;
     let mut text = format!("medians of {rounds} rounds of {duration:?}, with the least and the most\n");
     for runtime in runtimes {
-        let measured = Measured { stampede: &stampede, folder: folder.path(), runtime, duration: *duration };
+        let measured = Measured { stampede: &stampede, runtime, duration: *duration };
         let mut answering: [Vec<f64>; CPUS.len()] = Default::default();
         let (mut ratios, mut sampler) = (Vec::new(), Vec::new());
         for round in 0..*rounds {
@@ -103,7 +100,7 @@ fn show(spread: Option<Spread>, digits: usize) -> String {
 
 impl Measured<'_> {
     /// Sampled and not sampled; the one that comes first changes with every round.
-    fn pair(&self, round: u32, load: &str, cpus: f64) -> Result<(Run, Run), SamplingError> {
+    fn pair(&self, round: u32, load: &str, cpus: f64) -> Result<(Run, Run), Failure> {
         if round.is_multiple_of(2) {
             let with = self.one(load, cpus, true)?;
             Ok((with, self.one(load, cpus, false)?))
@@ -113,17 +110,16 @@ impl Measured<'_> {
         }
     }
 
-    fn one(&self, load: &str, cpus: f64, sampled: bool) -> Result<Run, SamplingError> {
-        let Self { stampede, folder, runtime, duration } = *self;
-        let mut command = Command::new(stampede);
-        command.args(["compare", "markdown", "--runtimes", runtime, "--load", load, "--rounds", "1", "--quiet"]);
-        command.args(["--json", "-", "--cpus", &cpus.to_string()]);
-        command.args(["--duration", &format!("{}s", duration.as_secs())]).arg("--store").arg(folder.join("bench.db"));
+    fn one(&self, load: &str, cpus: f64, sampled: bool) -> Result<Run, Failure> {
+        let Self { stampede, runtime, duration } = *self;
+        let (cpus, duration) = (cpus.to_string(), format!("{}s", duration.as_secs()));
+        let mut arguments =
+            vec!["compare", "markdown", "--runtimes", runtime, "--load", load, "--rounds", "1", "--quiet"];
+        arguments.extend(["--cpus", &cpus, "--duration", &duration]);
         if !sampled {
-            command.arg("--no-sampling");
+            arguments.push("--no-sampling");
         }
-        let output = command.output().map_err(|source| SamplingError::Start { program: stampede.into(), source })?;
-        let study: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let study = stampede.call(&arguments, Value::is_object)?;
         let trial = &study["cases"][0]["trials"][0];
         let run = || {
             let window = trial["window_s"].as_f64()?;
@@ -133,29 +129,7 @@ impl Measured<'_> {
                 sampler: trial["sampling"]["cpu_seconds"].as_f64().unwrap_or_default() / window,
             })
         };
-        run().ok_or_else(|| SamplingError::Trial {
-            runtime: runtime.to_owned(),
-            load: load.to_owned(),
-            told: format!(
-                "{}{}",
-                trial["reason"].as_str().unwrap_or_default(),
-                String::from_utf8_lossy(&output.stderr)
-            ),
-        })
+        let reason = trial["reason"].as_str().unwrap_or_default();
+        run().ok_or_else(|| Failure::Unusable(format!("measure {runtime} under {load}: {reason}")))
     }
-}
-
-/// Why there is no table.
-#[derive(Debug, Error)]
-pub(crate) enum SamplingError {
-    #[error("prepare the run")]
-    Prepare(#[source] std::io::Error),
-    #[error("start {}", program.display())]
-    Start {
-        program: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("measure {runtime} under {load}: {told}")]
-    Trial { runtime: String, load: String, told: String },
 }

@@ -19,12 +19,11 @@ use rustix::net::{
     socket_with,
 };
 use rustix::time::{ClockId, clock_gettime};
-use thiserror::Error;
 
 use crate::exchange::{ANSWER, requests_ended};
 use crate::failure::Failure;
-use crate::process::{Process, ProcessError};
-use crate::race::Witness;
+use crate::process::Process;
+use crate::race::{Counts, Witness};
 use crate::stage::Stage;
 
 /// Connections that wait to be accepted; the kernel takes no more than its `somaxconn`, 4,096 since Linux 5.4.
@@ -37,15 +36,20 @@ const EVENTS: usize = 256;
 const LISTENER: u64 = u64::MAX;
 const CONTROL: u64 = u64::MAX - 1;
 
+const LISTEN: &str = "serve: listen on 127.0.0.1";
+const WAIT: &str = "serve: wait for events";
+const REPORT: &str = "serve: tell the counts";
+const TALK: &str = "ask the fixed-answer server for its counts";
+
 /// Serves until stdin ends.
-pub(crate) fn serve() -> Result<(), ServeError> {
-    let listener = listen_locally().map_err(ServeError::Listen)?;
+pub(crate) fn serve() -> Result<(), Failure> {
+    let listener = listen_locally().map_err(Failure::step(LISTEN))?;
     let address: SocketAddr =
-        getsockname(&listener).and_then(|address| address.try_into()).map_err(ServeError::Listen)?;
-    let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(ServeError::Wait)?;
-    epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN).map_err(ServeError::Wait)?;
-    epoll::add(&epoll, io::stdin(), EventData::new_u64(CONTROL), EventFlags::IN).map_err(ServeError::Wait)?;
-    say(&format!("{address}")).map_err(ServeError::Report)?;
+        getsockname(&listener).and_then(|address| address.try_into()).map_err(Failure::step(LISTEN))?;
+    let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Failure::step(WAIT))?;
+    epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN).map_err(Failure::step(WAIT))?;
+    epoll::add(&epoll, io::stdin(), EventData::new_u64(CONTROL), EventFlags::IN).map_err(Failure::step(WAIT))?;
+    say(&format!("{address}")).map_err(Failure::step(REPORT))?;
     let mut server = Server {
         connections: Vec::new(),
         open: 0,
@@ -58,19 +62,19 @@ pub(crate) fn serve() -> Result<(), ServeError> {
         events.clear();
         match epoll::wait(&epoll, spare_capacity(&mut events), None) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(ServeError::Wait(errno)),
+            Err(errno) => return Err(Failure::step(WAIT)(errno)),
         }
         for Event { data, .. } in events.iter().copied() {
             match data.u64() {
                 LISTENER => server.accept_all(&listener, &epoll),
                 CONTROL => {
-                    if io::stdin().read(&mut [0]).map_err(ServeError::Report)? == 0 {
+                    if io::stdin().read(&mut [0]).map_err(Failure::step(REPORT))? == 0 {
                         return Ok(());
                     }
                     let Server { requests, open, .. } = server;
                     let cpu = clock_gettime(ClockId::ProcessCPUTime);
                     let cpu_us = cpu.tv_sec * 1_000_000 + cpu.tv_nsec / 1_000;
-                    say(&format!("{requests} {open} {cpu_us}")).map_err(ServeError::Report)?;
+                    say(&format!("{requests} {open} {cpu_us}")).map_err(Failure::step(REPORT))?;
                 }
                 token => server.serve(token),
             }
@@ -161,17 +165,6 @@ fn send_answers(socket: &OwnedFd, answers: &[u8], mut count: usize) -> bool {
     true
 }
 
-/// Why the server ended.
-#[derive(Debug, Error)]
-pub(crate) enum ServeError {
-    #[error("listen on 127.0.0.1")]
-    Listen(#[source] Errno),
-    #[error("wait for events")]
-    Wait(#[source] Errno),
-    #[error("tell the counts")]
-    Report(#[source] io::Error),
-}
-
 /// A server that runs.
 #[derive(Debug)]
 pub(crate) struct CountingServer {
@@ -182,24 +175,13 @@ pub(crate) struct CountingServer {
     url: String,
 }
 
-/// What a server has done since its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// Complete requests.
-    pub(crate) requests: u64,
-    /// Connections that are open.
-    pub(crate) open: u64,
-    /// Processor time.
-    pub(crate) cpu: Duration,
-}
-
 impl CountingServer {
     /// Starts one on the stage's processor for servers.
-    pub(crate) fn start(stage: &Stage) -> Result<Self, CountError> {
+    pub(crate) fn start(stage: &Stage) -> Result<Self, Failure> {
         let mut command = Command::new(&stage.bench);
         command.arg("server").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = Process::spawn("the fixed-answer server", command, stage.server_cpu)?;
-        let (control, reports) = process.pipes().ok_or(CountError::Silent)?;
+        let (control, reports) = process.pipes().ok_or_else(silent)?;
         let mut server = Self { _process: process, control, reports: BufReader::new(reports), url: String::new() };
         server.url = format!("http://{}/", server.line()?);
         Ok(server)
@@ -209,22 +191,26 @@ impl CountingServer {
         &self.url
     }
 
-    fn line(&mut self) -> Result<String, CountError> {
+    fn line(&mut self) -> Result<String, Failure> {
         let mut line = String::new();
         match self.reports.read_line(&mut line) {
-            Ok(0) => Err(CountError::Silent),
+            Ok(0) => Err(silent()),
             Ok(_) => Ok(line.trim_end().to_owned()),
-            Err(error) => Err(CountError::Talk(error)),
+            Err(error) => Err(Failure::step(TALK)(error)),
         }
     }
 }
 
 impl Witness for CountingServer {
     fn counts(&mut self) -> Result<Counts, Failure> {
-        self.control.write_all(b"?").map_err(CountError::Talk)?;
+        self.control.write_all(b"?").map_err(Failure::step(TALK))?;
         let line = self.line()?;
-        Ok(Counts::read(&line).ok_or(CountError::Silent)?)
+        Counts::read(&line).ok_or_else(silent)
     }
+}
+
+fn silent() -> Failure {
+    Failure::Unusable("the fixed-answer server ended before its time".to_owned())
 }
 
 impl Counts {
@@ -233,20 +219,4 @@ impl Counts {
         let mut next = || numbers.next().flatten();
         Some(Self { requests: next()?, open: next()?, cpu: Duration::from_micros(next()?) })
     }
-
-    /// What was done between two looks.
-    pub(crate) fn since(&self, before: &Self) -> Self {
-        Self { requests: self.requests - before.requests, open: self.open, cpu: self.cpu.saturating_sub(before.cpu) }
-    }
-}
-
-/// Why a server's counts are not known.
-#[derive(Debug, Error)]
-pub(crate) enum CountError {
-    #[error("start the fixed-answer server")]
-    Start(#[from] ProcessError),
-    #[error("ask the fixed-answer server for its counts")]
-    Talk(#[source] io::Error),
-    #[error("the fixed-answer server ended before its time")]
-    Silent,
 }

@@ -6,8 +6,6 @@ mod rules;
 
 use std::path::PathBuf;
 
-use stampede_stats::SplitMix64;
-
 use crate::failure::Failure;
 use crate::files;
 
@@ -50,28 +48,4 @@ pub(crate) fn run(simulated: &Simulated) -> Result<(), Failure> {
         Figures::Looks => lifetimes::of_several_looks(studies, &lifetimes::recorded(&simulated.data)?, print),
     }?
     .ok_or_else(unusable)
-}
-
-/// Random numbers.
-struct Nature(SplitMix64);
-
-impl Nature {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    /// Box and Muller 1958.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    /// Student's t with 3 degrees of freedom, of variance 1: one in fifty is further out than three deviations.
-    fn heavy(&mut self) -> f64 {
-        let chi: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
-        self.normal() / chi.sqrt()
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        self.0.index(count)
-    }
 }

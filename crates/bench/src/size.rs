@@ -9,7 +9,6 @@ pub(crate) mod recorder;
 mod service;
 
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 use stampede_analysis::{
@@ -20,7 +19,7 @@ use stampede_core::{Bytes, Cpus, Random};
 
 use self::service::{Served, Under};
 use crate::document::{self, Section};
-use crate::draws::draws;
+use crate::draws::{draws, on_all_processors};
 use crate::failure::Failure;
 use crate::files;
 use crate::jsonl;
@@ -254,29 +253,10 @@ struct Reached {
     worst: f64,
 }
 
-/// What each comes to, in their order, as many at a time as there are processors.
-fn in_parallel<T: Sync, U: Send>(all: &[T], of: impl Fn(&T) -> U + Sync) -> Vec<U> {
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let mut done: Vec<(usize, U)> = thread::scope(|scope| {
-        let of = &of;
-        let part = |first: usize| {
-            let ours = all.iter().enumerate().skip(first).step_by(threads);
-            scope.spawn(move || ours.map(|(place, one)| (place, of(one))).collect::<Vec<_>>())
-        };
-        let running: Vec<_> = (0..threads).map(part).collect();
-        running
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    done.sort_by_key(|(place, _)| *place);
-    done.into_iter().map(|(_, one)| one).collect()
-}
-
 fn reach(subject: &Subject, searches: u32, seed: u64) -> Reached {
     let grid = grid();
     let question = subject.question(&grid);
-    let truths = in_parallel(grid.cells(), |cell| subject.truth(cell));
+    let truths = on_all_processors(grid.cells().len(), |place| subject.truth(&grid.cells()[place]));
     let found = draws(seed, searches, |random| {
         let mut random = Random(random.next_u64());
         search(&question, &grid, |cell, role| subject.trial(&grid.cells()[cell], role, &mut random))
@@ -328,21 +308,9 @@ pub(crate) fn run(asked: &Sizes) -> Result<(), Failure> {
 
 fn render(asked: &Sizes, reached: &[Reached], recorded: &str) -> String {
     let mut targets = Vec::new();
-    let heads = [
-        "application",
-        "cheapest",
-        "hold",
-        "within 5 %",
-        "no choice",
-        "dearer: median",
-        "worst",
-        "tried",
-        "trials",
-        "miss",
-        "break",
-        "longest",
-    ];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head(
+        "application | cheapest | hold | within 5 % | no choice | dearer: median | worst | tried | trials | miss | break | longest",
+    )];
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     for one in reached {
         rows.push(vec![
@@ -403,12 +371,7 @@ fn render(asked: &Sizes, reached: &[Reached], recorded: &str) -> String {
          it, and \"longest\" is the longest response time of a choice, as a multiple of the limit.",
     );
     section.table(&rows);
-    let mut text = format!("# How good the search for a size is\n\n{}", summary.text);
-    text.push_str(&format!("## Targets\n\n{}\n", document::targets(&targets)));
-    text.push_str(&format!("## {}\n\n{}", section.title, section.text));
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    document::of_targets("How good the search for a size is", &summary, &targets, &[section])
 }
 
 #[cfg(test)]

@@ -18,10 +18,10 @@ use stampede_stats::SplitMix64;
 
 use self::command::{COMMANDS, SoakCommand};
 use self::place::Place;
-use crate::args::UnderTest;
 use crate::circumstances::Circumstances;
 use crate::compare;
 use crate::failure::Failure;
+use crate::flags::UnderTest;
 use crate::interruption::Interruption;
 use crate::jsonl;
 use crate::progress::tell;

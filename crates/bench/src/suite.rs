@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
-use crate::args::seconds;
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::seconds;
 use crate::stage::Stage;
 use crate::tool::{self, Source};
 use crate::{closed, document, duel, machine, memory, open};

@@ -23,47 +23,17 @@ pub(crate) enum Figure {
     ResponseP99,
 }
 
+/// One whose throughput is compared, under a closed load.
+const fn closed(name: &'static str, runtime: &'static str, workload: &'static str, cpus: &'static str) -> Setting {
+    Setting { name, runtime, workload, cpus, load: "closed:16", figure: Figure::Throughput }
+}
+
 pub(crate) const SETTINGS: [Setting; 5] = [
-    Setting {
-        name: "go-hello",
-        runtime: "go",
-        workload: "hello",
-        cpus: "1",
-        load: "closed:16",
-        figure: Figure::Throughput,
-    },
-    Setting {
-        name: "fpm-markdown-half",
-        runtime: "nginx-fpm",
-        workload: "markdown",
-        cpus: "0.5",
-        load: "closed:16",
-        figure: Figure::Throughput,
-    },
-    Setting {
-        name: "fpm-hello",
-        runtime: "nginx-fpm",
-        workload: "hello",
-        cpus: "1",
-        load: "closed:16",
-        figure: Figure::Throughput,
-    },
-    Setting {
-        name: "apache-markdown",
-        runtime: "apache-mod-php",
-        workload: "markdown",
-        cpus: "1",
-        load: "closed:16",
-        figure: Figure::Throughput,
-    },
-    Setting {
-        name: "go-hello-open",
-        runtime: "go",
-        workload: "hello",
-        cpus: "0.5",
-        load: "open:2500",
-        figure: Figure::ResponseP99,
-    },
+    closed("go-hello", "go", "hello", "1"),
+    closed("fpm-markdown-half", "nginx-fpm", "markdown", "0.5"),
+    closed("fpm-hello", "nginx-fpm", "hello", "1"),
+    closed("apache-markdown", "apache-mod-php", "markdown", "1"),
+    Setting { load: "open:2500", figure: Figure::ResponseP99, ..closed("go-hello-open", "go", "hello", "0.5") },
 ];
 
 /// A measured trial.

@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stampede_stats::{NestedVariances, Variance, mean};
 
-use crate::args::UnderTest;
 use crate::compare::Compare;
-use crate::document::Section;
+use crate::document::{self, Section};
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::UnderTest;
 use crate::jsonl;
 use crate::progress::tell;
 
@@ -203,20 +203,10 @@ fn document(lines: &[Line], turns: &Turns, version: &str) -> String {
             100.0 * variance.high.sqrt()
         )
     };
-    let head = ["machine", "blocks", "one turn", "turns' mean", "between lifetimes"].map(str::to_owned).to_vec();
-    let mut components = vec![head];
-    let head = [
-        "machine",
-        "order",
-        "blocks",
-        "s a block",
-        "a pair's ratio",
-        "time",
-        "nginx/apache",
-        "nginx/php -S",
-        "apache/php -S",
-    ];
-    let mut ratios = vec![head.map(str::to_owned).to_vec()];
+    let mut components = vec![document::head("machine | blocks | one turn | turns' mean | between lifetimes")];
+    let head =
+        "machine | order | blocks | s a block | a pair's ratio | time | nginx/apache | nginx/php -S | apache/php -S";
+    let mut ratios = vec![document::head(head)];
     let cost_of = |(order, machine): (&str, &str)| {
         let (scatter, _) = pairs(&blocks(lines, (order, machine)))?;
         Some(scatter.value * block_s(lines, (order, machine))?)

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stampede_stats::t_quantile_above;
 
-use crate::args::{self, UnderTest};
 use crate::circumstances::Circumstances;
 use crate::compare::{APP, Compare, CompareError, began};
 use crate::document::Section;
 use crate::failure::Failure;
 use crate::files;
+use crate::flags::{self, UnderTest};
 use crate::forecast::{self, Figures};
 use crate::jsonl;
 use crate::progress::tell;
@@ -29,7 +29,7 @@ pub(crate) struct Validation {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// The window; a third of it comes before it
-    #[arg(long, value_name = "TIME", default_value = "42s", value_parser = args::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "42s", value_parser = flags::seconds)]
     pub(crate) duration: Duration,
     /// Forecasts and measurements so far
     #[arg(long, value_name = "FILE", default_value = "crates/bench/data/forecasts.jsonl")]
@@ -529,6 +529,7 @@ fn row(held: &Held, lines: &[Line], tally: &mut [(u32, u32)]) -> Option<Vec<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args;
 
     const FIGURES: Figures =
         Figures { throughput: 100.0, p50_ms: 10.0, p99_ms: 40.0, rejected_share: 0.0, instances: 2.0 };

@@ -126,6 +126,24 @@ pub struct Unit {
     pub stop: GracefulStop,
 }
 
+impl Unit {
+    /// A unit that writes nothing, tells nothing and has started when the first request is answered.
+    pub fn new(id: impl Into<String>, program: Program, stop: GracefulStop) -> Self {
+        Self {
+            id: UnitId::new(id),
+            build: None,
+            files: Vec::new(),
+            folders: Vec::new(),
+            check: None,
+            program,
+            logs: Vec::new(),
+            statuses: Vec::new(),
+            ready: Ready::Request,
+            stop,
+        }
+    }
+}
+
 /// A program with its arguments and environment. The environment is complete: nothing is inherited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -135,6 +153,13 @@ pub struct Program {
     pub args: Vec<String>,
     /// Environment; values may name places.
     pub env: BTreeMap<String, String>,
+}
+
+impl Program {
+    /// A program with these arguments.
+    pub fn new(path: impl Into<String>, args: &[&str], env: BTreeMap<String, String>) -> Self {
+        Self { path: path.into(), args: args.iter().map(|arg| (*arg).to_owned()).collect(), env }
+    }
 }
 
 /// A file of a unit.

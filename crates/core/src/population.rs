@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::schedule::scaled;
+use crate::short_time;
 
 /// A number of users, or connections, that stays or changes linearly in stages one after the other, and is then held.
 ///
@@ -126,8 +127,7 @@ impl fmt::Display for Population {
         let mut comma = "";
         for Stage { from, to, length } in &self.stages {
             let ramp = if from == to { String::new() } else { format!("..{to}") };
-            let length = humantime::format_duration(*length).to_string().replace(' ', "");
-            write!(f, "{comma}{from}{ramp}/{length}")?;
+            write!(f, "{comma}{from}{ramp}/{}", short_time(*length))?;
             comma = ",";
         }
         if self.stages.is_empty() || self.last() != self.held { write!(f, "{comma}{}", self.held) } else { Ok(()) }

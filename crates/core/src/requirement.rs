@@ -26,6 +26,13 @@ pub struct Install {
     pub page: String,
 }
 
+impl Install {
+    /// By a package, or as a page says.
+    pub fn package(package: &str, page: &str) -> Self {
+        Self { package: Some(package.to_owned()), page: page.to_owned() }
+    }
+}
+
 impl fmt::Display for Install {
     /// What to do, as the end of a sentence: `apt-get install nginx, or https://nginx.org/en/download.html`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

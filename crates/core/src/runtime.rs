@@ -55,16 +55,57 @@ pub struct Documented {
     pub source: &'static str,
 }
 
+/// What a runtime is, whatever it serves.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Its name.
+    pub id: &'static str,
+    /// One line: what it is.
+    pub title: &'static str,
+    /// What happens to a process between two requests.
+    pub process_model: ProcessModel,
+    /// The image of its makers, in which it is served in containers; none of one that runs images, or comes with an application.
+    pub recipe: Option<&'static Recipe>,
+    /// What its units tell of themselves while they run, and by what: a line each. Nothing where they tell nothing.
+    pub status: &'static [&'static str],
+    /// Its settings.
+    pub tunables: &'static [Tunable],
+}
+
 /// What serves an application. Pure: it renders, starts nothing and picks no port.
 pub trait Runtime: Sync {
+    /// What it is.
+    fn about(&self) -> About;
+
     /// Its name.
-    fn id(&self) -> RuntimeId;
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(self.about().id)
+    }
 
-    /// One line: what it is.
-    fn title(&self) -> &'static str;
+    /// See [`About::title`].
+    fn title(&self) -> &'static str {
+        self.about().title
+    }
 
-    /// What happens to a process between two requests.
-    fn process_model(&self) -> ProcessModel;
+    /// See [`About::process_model`].
+    fn process_model(&self) -> ProcessModel {
+        self.about().process_model
+    }
+
+    /// See [`About::recipe`].
+    fn recipe(&self) -> Option<&'static Recipe> {
+        self.about().recipe
+    }
+
+    /// See [`About::status`].
+    fn status(&self) -> &'static [&'static str] {
+        self.about().status
+    }
+
+    /// See [`About::tunables`].
+    fn tunables(&self) -> &'static [Tunable] {
+        self.about().tunables
+    }
 
     /// What it is compared for, unless a plan says otherwise of a case.
     fn role(&self) -> CaseRole {
@@ -74,11 +115,6 @@ pub trait Runtime: Sync {
     /// Whether what it serves are images, which bring application and server: every environment variable is then a setting of it.
     fn serves_images(&self) -> bool {
         false
-    }
-
-    /// The image of its makers, in which it is served in containers; none of one that runs images, or comes with an application.
-    fn recipe(&self) -> Option<&'static Recipe> {
-        None
     }
 
     /// Whether it can serve an application of this kind, whatever its settings.
@@ -104,14 +140,6 @@ pub trait Runtime: Sync {
     /// Programs and versions in one line, from what was found.
     fn version(&self, programs: &Programs) -> String;
 
-    /// What its units tell of themselves while they run, and by what: a line each. Nothing where they tell nothing.
-    fn status(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Its settings.
-    fn tunables(&self) -> &'static [Tunable];
-
     /// A value for each setting that is in force under the given ones: the given ones as they are, even where they
     /// contradict each other (see [`Runtime::validate`]), the others with their reason.
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning;
@@ -124,7 +152,9 @@ pub trait Runtime: Sync {
 
     /// What is wrong with a tuning beyond single values (see [`Tunable::check`]): settings that contradict each other or
     /// that the chosen mode does not have.
-    fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem>;
+    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
+        Vec::new()
+    }
 
     /// The units to run.
     ///

@@ -12,6 +12,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::short_time;
+
 /// Requests per second, exact to a thousandth, from 0 to [`Rate::MOST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate {
@@ -305,11 +307,7 @@ impl fmt::Display for Schedule {
         for Stage { from, to, length, random } in &self.stages {
             let random = if *random { "random:" } else { "" };
             let ramp = if from == to { String::new() } else { format!("..{to}") };
-            write!(
-                f,
-                "{comma}{random}{from}{ramp}/{}",
-                humantime::format_duration(*length).to_string().replace(' ', "")
-            )?;
+            write!(f, "{comma}{random}{from}{ramp}/{}", short_time(*length))?;
             comma = ",";
         }
         match self.stages.last() {

@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::short_time;
+
 /// A service level objective: terms that must all hold.
 ///
 /// Written as terms separated by commas, each a response time or the share of errors with what it must be below:
@@ -160,8 +162,7 @@ impl fmt::Display for SloTerm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Response { percentile, below } => {
-                let below = humantime::format_duration(*below).to_string().replace(' ', "");
-                write!(f, "{}<{below}", percentile.name())
+                write!(f, "{}<{}", percentile.name(), short_time(*below))
             }
             // Rounded to what a share in per cent that was typed cannot lose.
             Self::Errors { below } => write!(f, "{ERRORS}<{}%", (below * 1e11).round() / 1e9),

@@ -220,3 +220,10 @@ pub struct TuningProblem {
     /// What to do.
     pub fix: String,
 }
+
+impl TuningProblem {
+    /// Of a setting: what is wrong, and what to do.
+    pub fn new(tunable: &str, problem: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { tunable: tunable.to_owned(), problem: problem.into(), fix: fix.into() }
+    }
+}

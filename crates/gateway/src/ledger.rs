@@ -21,7 +21,7 @@ pub struct Life {
 }
 
 /// What a gateway has counted. Counts are those of requests that came in the window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Account {
     /// All instances in the order in which they were asked for.
     pub lives: Vec<Life>,
@@ -79,21 +79,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Counts everything until a window is set.
     pub(crate) fn new() -> Self {
-        let account = Account {
-            lives: Vec::new(),
-            window: Time::START..Time::NEVER,
-            arrived: 0,
-            waits: Latencies::new(),
-            most_waiting: 0,
-            rejected: 0,
-            passed: BTreeMap::new(),
-            broken: 0,
-            late: 0,
-            abandoned: 0,
-            passage: Latencies::new(),
-            usage: Usage::default(),
-            cpu: Duration::ZERO,
-        };
+        let account = Account { window: Time::START..Time::NEVER, ..Account::default() };
         Self { account, at_opening: None, at_closing: None, deserted: false }
     }
 

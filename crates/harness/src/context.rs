@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{Failures, Workload};
-use stampede_seam::{Backend, Scenario};
+use stampede_core::{Case, Failures, Protocol, Workload};
+use stampede_seam::{Backend, LoadExchange, LoadSpec, Pause, Scenario};
 
 use crate::prepare::Prepared;
+use crate::ready::Front;
 use crate::stop::Stop;
 
 /// What all trials of a study share beside its plan.
@@ -34,6 +35,41 @@ pub struct TrialContext<'a> {
     pub yard_stick: Option<&'a YardStick>,
     /// What may ask the study to end with the block that it is in.
     pub stop: &'a Stop,
+}
+
+impl TrialContext<'_> {
+    /// The load of a case in a block, at its front.
+    pub(crate) fn load(
+        &self,
+        timing: &Timing,
+        case: &Case,
+        block: u32,
+        front: &Front,
+        exchanges: Vec<LoadExchange>,
+    ) -> LoadSpec {
+        LoadSpec {
+            targets: vec![front.endpoint.clone()],
+            protocol: Protocol::Http11,
+            tls: front.tls.clone(),
+            host: front.host(),
+            exchanges,
+            load: case.load.clone(),
+            think: Pause::default(),
+            scenario: None,
+            warm_up: timing.warm_up,
+            duration: timing.duration,
+            requests: None,
+            drain: self.drain,
+            timeout: self.timeout,
+            keep_alive: case.topology.keep_alive,
+            seed: timing.seed.wrapping_add(u64::from(block)),
+            shard: None,
+            source: None,
+            slices: true,
+            cpus: case.pinning.generator.clone(),
+            backend: self.backend,
+        }
+    }
 }
 
 /// The fixed server that is measured first in each block, and what it is asked.

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_core::{
-    Endpoint, GatewayUse, InstanceLife, InstanceUsage, Measurement, Outcome, Passage, Protocol, ReadinessRecord,
-    ReadyBy, ScaleRecord, ScaledService, Trial, with_causes,
+    Endpoint, GatewayUse, InstanceLife, InstanceUsage, Measurement, Outcome, Passage, ReadinessRecord, ReadyBy,
+    ScaleRecord, ScaledService, Trial, with_causes,
 };
 use stampede_gateway::{Account, BODY_PAUSE, Gateway, Instance, InstanceOrder, Life, Setup};
 use stampede_scale::{Policy, QueueLimits, Rejection, Scaling, Time};
 use stampede_seam::Platform;
-use stampede_seam::{LoadExchange, LoadOrder, LoadOutcome, LoadSpec, Moment, Pause};
+use stampede_seam::{LoadExchange, LoadOrder, LoadOutcome, LoadSpec, Moment};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::fleet::{Course, Fleet, Meters, Mould, come_up};
@@ -219,27 +219,10 @@ impl Act<'_> {
         let exchanges: Vec<_> = exchanges.into_iter().map(completed).collect();
         let scenario = sessions::visits(self.context.workload, &exchanges, case);
         let spec = LoadSpec {
-            targets: vec![front.endpoint.clone()],
-            protocol: Protocol::Http11,
-            tls: None,
-            host: front.host(),
-            exchanges,
-            load: case.load.clone(),
-            think: Pause::default(),
             scenario,
-            warm_up: self.timing.warm_up,
-            duration: self.timing.duration,
-            requests: None,
             // Whoever waits at the end is answered or turned away in that time.
             drain: queue.wait + self.context.drain,
-            timeout: self.context.timeout,
-            keep_alive: case.topology.keep_alive,
-            seed: self.timing.seed.wrapping_add(u64::from(trial.block)),
-            shard: None,
-            source: None,
-            slices: true,
-            cpus: case.pinning.generator.clone(),
-            backend: self.context.backend,
+            ..self.context.load(self.timing, case, trial.block, &front, exchanges)
         };
         let vantage = self.platform.vantage().as_ref();
         let order = LoadOrder { spec, link: case.topology.link, begins: None, turns: Vec::new() };

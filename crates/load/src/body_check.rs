@@ -28,8 +28,8 @@ pub(crate) struct Evidence {
     pub(crate) events: HeardEvents,
 }
 
-impl Evidence {
-    pub(crate) fn new() -> Self {
+impl Default for Evidence {
+    fn default() -> Self {
         Self {
             kept: Vec::with_capacity(WRONG_ANSWERS),
             spare: (0..WRONG_ANSWERS).map(|_| Vec::with_capacity(WRONG_BYTES)).collect(),
@@ -37,7 +37,9 @@ impl Evidence {
             events: HeardEvents::default(),
         }
     }
+}
 
+impl Evidence {
     /// Begins to keep a wrong answer, as long as there is room; returns its place.
     fn begin(&mut self, step: usize, status: u16, offset: u64) -> Option<usize> {
         let bytes = self.spare.pop()?;
@@ -260,7 +262,7 @@ mod tests {
     fn compare(answer: &str, piece: usize, check: &PreparedCheck) -> (Option<Wrong>, Vec<WrongAnswer>) {
         let mut decoder = Decoder::new();
         let mut comparison = Comparison::default();
-        let mut evidence = Evidence::new();
+        let mut evidence = Evidence::default();
         for bytes in answer.as_bytes().chunks(piece) {
             let expected = Expected::Check(check);
             let mut comparing = Comparing {
@@ -337,7 +339,7 @@ mod tests {
 
     #[test]
     fn evidence_is_bounded_and_takes_no_memory_when_it_is_full() {
-        let mut evidence = Evidence::new();
+        let mut evidence = Evidence::default();
         for _ in 0..WRONG_ANSWERS {
             let place = evidence.begin(0, 500, 0).unwrap();
             evidence.extend(place, &[b'x'; WRONG_BYTES - 1]);

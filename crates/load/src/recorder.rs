@@ -19,7 +19,7 @@ use stampede_seam::{AnswerFacts, BreakPoint, FlowResult, LoadResult, Measures, R
 use stampede_seam::{LittlesLaw, Saturation};
 
 /// What one thread has seen, or several after [`Recorder::merge`]. Recording takes no memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Recorder {
     steps: Vec<Tally>,
     /// What happened in each crowd of a scenario.
@@ -64,29 +64,15 @@ impl Recorder {
         let crowds = scenario.into_iter().flat_map(|scenario| {
             scenario.crowds.iter().map(|crowd| stampede_scenario::Tally::new(crowd, scenario.feeders.len()))
         });
-        let mut evidence = Evidence::new();
+        let mut evidence = Evidence::default();
         evidence.events = scenario.map(HeardEvents::new).unwrap_or_default();
         Self {
             steps: (0..steps).map(|_| Tally::new()).collect(),
             crowds: crowds.collect(),
-            ok: 0,
-            failed: 0,
-            reconnects: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
-            generator: GeneratorUse::default(),
-            spin: Duration::ZERO,
-            missed: Duration::ZERO,
-            begun_late: None,
-            littles_law: LittlesLaw::default(),
             evidence,
-            facts: FactCounts::default(),
-            first_failure: None,
-            last_end: None,
-            over_at: None,
             turns: Vec::with_capacity(turns),
             slicer,
-            sampler: None,
+            ..Self::default()
         }
     }
 

@@ -4,18 +4,11 @@ use stampede_core::{Load, LoadShare};
 
 use crate::mistake::Gathered;
 
-const EXAMPLE: &str = "for example --at 70%";
-
 /// `--at`: a share in whole per cent.
 pub(crate) fn read_at(typed: Option<&str>, mistakes: &mut Gathered) -> Option<LoadShare> {
-    let typed = typed?;
-    let share = typed.strip_suffix('%').and_then(|percent| percent.trim().parse().ok());
-    let share = share.and_then(LoadShare::of_percent);
-    if share.is_none() {
-        let problem = format!("is not a share in whole per cent, from 1% to {}%", LoadShare::MOST);
-        mistakes.add(format!("--at {typed}"), problem, EXAMPLE);
-    }
-    share
+    let read = |typed: &str| LoadShare::of_percent(typed.strip_suffix('%')?.trim().parse().ok()?).map(Some);
+    let problem = format!("is not a share in whole per cent, from 1% to {}%", LoadShare::MOST);
+    mistakes.value(("--at", typed), None, read, problem, "for example --at 70%")
 }
 
 /// Whether an open part can follow this load: what its clients are answered is a throughput that there can be a share of.

@@ -29,13 +29,11 @@ const BY_DEFAULT: OrderChoice = OrderChoice::Always(BlockOrder::Windows);
 
 /// `--order`: `windows`, `turns` or `auto`.
 pub(crate) fn read_order(typed: Option<&str>, mistakes: &mut Gathered) -> OrderChoice {
-    let Some(typed) = typed else { return BY_DEFAULT };
     let known = BlockOrder::ALL.map(|(name, order)| (name, OrderChoice::Always(order)));
-    let known = known.into_iter().chain([("auto", OrderChoice::Auto)]).find(|(name, _)| *name == typed);
-    known.map(|(_, choice)| choice).unwrap_or_else(|| {
-        mistakes.add(format!("--order {typed}"), "is not windows, turns or auto", "for example --order auto");
-        BY_DEFAULT
-    })
+    let mut known = known.into_iter().chain([("auto", OrderChoice::Auto)]);
+    let read = |typed: &str| known.find(|(name, _)| *name == typed).map(|(_, choice)| choice);
+    let problem = "is not windows, turns or auto";
+    mistakes.value(("--order", typed), BY_DEFAULT, read, problem, "for example --order auto")
 }
 
 /// Turns are for loads that are the same whenever they begin: clients that wait for their answers.

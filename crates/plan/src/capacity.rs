@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use stampede_core::Rounds;
+use stampede_core::{Rounds, short_time};
 
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad};
@@ -111,9 +111,8 @@ pub fn read_capacity(
         check(plan, &place, &mut mistakes);
         let needed = least(plan.duration, plan.warm_up);
         if let Some(asked) = max_time.filter(|asked| *asked < needed) {
-            let written = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
             let [asked, window, needed] =
-                [asked, plan.duration, Duration::from_secs(needed.as_secs() + 1)].map(written);
+                [asked, plan.duration, Duration::from_secs(needed.as_secs() + 1)].map(short_time);
             mistakes.add(
                 format!("--max-time {asked}"),
                 format!("is too short: a curve, two probes of {window} and a confirmation take {needed}"),

@@ -118,14 +118,13 @@ struct TunableEntry {
     default: Text,
 }
 
-impl SignalEntry {
-    /// Its name in files.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Term => "TERM",
-            Self::Quit => "QUIT",
-            Self::Int => "INT",
-            Self::Winch => "WINCH",
+impl From<SignalEntry> for StopSignal {
+    fn from(entry: SignalEntry) -> Self {
+        match entry {
+            SignalEntry::Term => Self::Term,
+            SignalEntry::Quit => Self::Quit,
+            SignalEntry::Int => Self::Int,
+            SignalEntry::Winch => Self::Winch,
         }
     }
 }
@@ -162,7 +161,7 @@ impl CommandEntry {
             });
             keys.push(("replace", lines.collect()));
         }
-        keys.push(("stop", format!("{{signal: {}}}", self.stop.signal.name())));
+        keys.push(("stop", format!("{{signal: {}}}", StopSignal::from(self.stop.signal).name())));
         if !self.tunables.is_empty() {
             keys.push(("tunables", workers));
         }
@@ -216,12 +215,7 @@ pub(crate) fn read(
         })
         .collect();
     let stop = GracefulStop {
-        signal: match signal {
-            SignalEntry::Term => StopSignal::Term,
-            SignalEntry::Quit => StopSignal::Quit,
-            SignalEntry::Int => StopSignal::Int,
-            SignalEntry::Winch => StopSignal::Winch,
-        },
+        signal: signal.into(),
         grace: grace.map_or(DEFAULT_GRACE, |Text(grace)| match humantime::parse_duration(&grace) {
             Ok(grace) if grace <= MOST_GRACE => grace,
             _ => {

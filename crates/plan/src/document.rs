@@ -18,7 +18,7 @@ use serde_saphyr::Spanned;
 use self::node::Node;
 pub(crate) use self::node::deserialize;
 pub(crate) use self::place::Place;
-pub(crate) use self::text::{Text, scalar, texts};
+pub(crate) use self::text::{Text, named, scalar, texts};
 use crate::mistake::Mistakes;
 
 /// A file is written by hand; one of more bytes is something else.

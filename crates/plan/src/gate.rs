@@ -117,21 +117,7 @@ impl GateFlags {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<ComparePlan, Mistakes> {
-        let Self {
-            index,
-            runtime,
-            deployment,
-            load,
-            duration,
-            warm_up,
-            rounds,
-            max_time,
-            order,
-            seed,
-            platform,
-            generators,
-            pods,
-        } = self.clone();
+        let own = self.clone();
         let (subject, images) = match side {
             GateSide::Folder(folder) => (Some(folder.display().to_string()), ImageFlags::default()),
             GateSide::Image(name) => {
@@ -139,20 +125,20 @@ impl GateFlags {
             }
         };
         let flags = CompareFlags {
-            subject: SubjectFlag { subject, index },
-            runtimes: RuntimesFlag { runtimes: runtime },
+            subject: SubjectFlag { subject, index: own.index },
+            runtimes: RuntimesFlag { runtimes: own.runtime },
             images,
-            deployment,
-            load,
-            duration,
-            warm_up,
-            rounds,
-            max_time,
-            order,
-            seed,
-            platform,
-            generators,
-            pods,
+            deployment: own.deployment,
+            load: own.load,
+            duration: own.duration,
+            warm_up: own.warm_up,
+            rounds: own.rounds,
+            max_time: own.max_time,
+            order: own.order,
+            seed: own.seed,
+            platform: own.platform,
+            generators: own.generators,
+            pods: own.pods,
             ..CompareFlags::default()
         };
         ComparePlan::read_side(&flags, decides, machine, catalogue)

@@ -34,15 +34,10 @@ pub(crate) fn read_generators_of_servers_here(typed: Option<&str>, mistakes: &mu
 /// `--server-address`: the loopback address by default.
 pub(crate) fn read_server_address(typed: Option<&str>, mistakes: &mut Gathered) -> IpAddr {
     let default = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let Some(typed) = typed else { return default };
-    match typed.parse::<IpAddr>() {
-        Ok(address) if !address.is_unspecified() && !address.is_multicast() => address,
-        _ => {
-            let fix = "for example --server-address 10.0.0.1; requests go to that one address";
-            mistakes.add(format!("--server-address {typed}"), "is not one address of this machine", fix);
-            default
-        }
-    }
+    let is_one = |address: &IpAddr| !address.is_unspecified() && !address.is_multicast();
+    let read = |typed: &str| typed.parse().ok().filter(is_one);
+    let fix = "for example --server-address 10.0.0.1; requests go to that one address";
+    mistakes.value(("--server-address", typed), default, read, "is not one address of this machine", fix)
 }
 
 #[cfg(test)]

@@ -94,13 +94,9 @@ impl LadderPlan {
         if let Err(fix) = find(runtime, catalogue.runtimes()) {
             return Err(Mistakes::one(runtime, "is not a runtime", fix));
         }
-        let steps = match steps.parse() {
-            Ok(steps @ 2..=100) => steps,
-            _ => {
-                mistakes.add(format!("--steps {steps}"), "is not a number from 2 to 100", "for example --steps 10");
-                2
-            }
-        };
+        let read = |typed: &str| typed.parse().ok().filter(|steps| (2..=100).contains(steps));
+        let problem = "is not a number from 2 to 100";
+        let steps = mistakes.value(("--steps", Some(steps)), 2, read, problem, "for example --steps 10");
         let ini = read_ini(ini, &mut mistakes);
         let runtimes = match others.as_deref() {
             Some(others) => format!("{runtime},{others}"),

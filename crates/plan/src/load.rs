@@ -278,15 +278,12 @@ pub(crate) fn read_feeders(feeders: &[String], mistakes: &mut Gathered) -> BTree
 
 /// `10ms` or `1s..3s`, in a closed load.
 fn read_think(typed: Option<&str>, load: &Load, mistakes: &mut Gathered) -> Pause {
-    let Some(typed) = typed else { return Pause::default() };
-    let place = || format!("--think {typed}");
-    if matches!(load, Load::Open { .. }) {
-        mistakes.add(place(), "belongs to a closed load", "leave it out: the rate says when requests are due");
+    if let (Some(typed), Load::Open { .. }) = (typed, load) {
+        let fix = "leave it out: the rate says when requests are due";
+        mistakes.add(format!("--think {typed}"), "belongs to a closed load", fix);
     }
-    read_pause(typed).unwrap_or_else(|| {
-        mistakes.add(place(), NO_PAUSE, "for example --think 1s or --think 1s..3s");
-        Pause::default()
-    })
+    let fix = "for example --think 1s or --think 1s..3s";
+    mistakes.value(("--think", typed), Pause::default(), read_pause, NO_PAUSE, fix)
 }
 
 /// The load, with the number of connections that `--connections` gives.
@@ -317,28 +314,17 @@ fn read_connections(typed: Option<&str>, load: Option<&str>, machine: MachineSiz
 }
 
 fn read_requests(typed: Option<&str>, mistakes: &mut Gathered) -> Option<u64> {
-    let typed = typed?;
-    match typed.parse() {
-        Ok(requests) if requests > 0 => Some(requests),
-        _ => {
-            mistakes.add(format!("--requests {typed}"), "is not a number of requests", "for example --requests 1000");
-            None
-        }
-    }
+    let read = |typed: &str| typed.parse().ok().filter(|requests: &u64| *requests > 0).map(Some);
+    mistakes.value(("--requests", typed), None, read, "is not a number of requests", "for example --requests 1000")
 }
 
 /// Half of the processors: the server is usually on the same machine.
 fn read_threads(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> usize {
     let default = (machine.cpus / 2).max(1) as usize;
-    let Some(typed) = typed else { return default };
-    match typed.parse() {
-        Ok(threads) if (1..=machine.cpus as usize).contains(&threads) => threads,
-        _ => {
-            let problem = format!("is not a number of threads from 1 to the machine's {}", machine.cpus);
-            mistakes.add(format!("--threads {typed}"), problem, "a thread has a processor of its own");
-            default
-        }
-    }
+    let most = machine.cpus as usize;
+    let read = |typed: &str| typed.parse::<usize>().ok().filter(|threads| (1..=most).contains(threads));
+    let problem = format!("is not a number of threads from 1 to the machine's {most}");
+    mistakes.value(("--threads", typed), default, read, problem, "a thread has a processor of its own")
 }
 
 fn read_method(typed: Option<&str>, body: &[u8], mistakes: &mut Gathered) -> String {
@@ -358,17 +344,11 @@ fn read_protocol(
     no_keepalive: bool,
     mistakes: &mut Gathered,
 ) -> Protocol {
-    let mut count = NonZeroU32::MIN;
-    if let Some(typed) = streams {
-        match typed.parse() {
-            Ok(given) => count = given,
-            Err(_) => {
-                mistakes.add(format!("--streams {typed}"), "is not a number of requests", "for example --streams 10");
-            }
-        }
-        if !http2 {
-            mistakes.add(format!("--streams {typed}"), "belongs to HTTP/2", "add --http2, or use --connections");
-        }
+    let read = |typed: &str| typed.parse().ok();
+    let fix = "for example --streams 10";
+    let count = mistakes.value(("--streams", streams), NonZeroU32::MIN, read, "is not a number of requests", fix);
+    if let Some(typed) = streams.filter(|_| !http2) {
+        mistakes.add(format!("--streams {typed}"), "belongs to HTTP/2", "add --http2, or use --connections");
     }
     if http2 && http10 {
         mistakes.add("--http1.0".to_owned(), "contradicts --http2", "leave one of them out");

@@ -22,7 +22,7 @@ use self::table::FRAMEWORKS;
 use self::user_ini::UserIni;
 use crate::command::CommandEntry;
 use crate::drivers;
-use crate::site::{FallbackEntry, SchemeEntry, SiteEntry};
+use crate::site::{FallbackEntry, SiteEntry};
 use crate::workload::KindEntry;
 
 /// What PHP has unless it is left out when it is built, and some distributions keep in files of their own.
@@ -48,7 +48,7 @@ const NOT_LOOKED_INTO: [&str; 2] = ["vendor", "node_modules"];
 const MOST_BELOW: usize = 5;
 
 /// What was found in a folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// What programs call its framework, or the server that it brings: `symfony`; none where it is of none that is known.
     pub framework: Option<&'static str>,
@@ -490,12 +490,10 @@ fn scripted(title: &'static str, kind: KindEntry, entrance: &Entrance, fallback:
         index: Some(entrance.front.clone()).filter(|_| has("index")),
         root: Some(entrance.root.clone()),
         site: SiteEntry {
-            host: None,
-            scheme: SchemeEntry::Http,
             root: Some(root).filter(|_| has("root")),
-            files: None,
             fallback: Some(fallback).filter(|_| is_said && has("fallback")),
             deny: deny.iter().filter(|_| has("deny")).map(|text| (*text).to_owned()).collect(),
+            ..SiteEntry::default()
         },
         ..bare(title, kind)
     }
@@ -523,31 +521,7 @@ fn of_go(folder: &Path) -> Result<Look, Unfit> {
 }
 
 fn bare(title: &'static str, kind: KindEntry) -> Look {
-    Look {
-        framework: None,
-        title,
-        kind: kind.name(),
-        index: None,
-        site: SiteEntry::default(),
-        command: None,
-        packages: Vec::new(),
-        extensions: Vec::new(),
-        ini: BTreeMap::new(),
-        root: None,
-        env: BTreeMap::new(),
-        keys: &[],
-        logs: Vec::new(),
-        writable: Vec::new(),
-        prepare: Vec::new(),
-        install: None,
-        migrations: Vec::new(),
-        wants_database: None,
-        wants_redis: false,
-        redis: BTreeMap::new(),
-        database: None,
-        remarks: Vec::new(),
-        entry: kind,
-    }
+    Look { title, kind: kind.name(), entry: kind, ..Look::default() }
 }
 
 /// Why a worker does not keep an application whose row allows it.

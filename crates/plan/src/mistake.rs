@@ -44,6 +44,23 @@ impl Gathered {
         self.0.extend(Mistakes::one(place, problem, fix).0);
     }
 
+    /// What `read` makes of the value of a flag. Where nothing was typed it is the default, and where nothing can be made of it too,
+    /// with this mistake.
+    pub(crate) fn value<T>(
+        &mut self,
+        (flag, typed): (&str, Option<&str>),
+        default: T,
+        read: impl FnOnce(&str) -> Option<T>,
+        problem: impl fmt::Display,
+        fix: impl Into<String>,
+    ) -> T {
+        let Some(typed) = typed else { return default };
+        read(typed).unwrap_or_else(|| {
+            self.add(format!("{flag} {typed}"), problem, fix);
+            default
+        })
+    }
+
     /// Whether nothing is wrong so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

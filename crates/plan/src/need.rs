@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use stampede_core::{InitScript, ServiceKind, ServiceNeed};
 
-use crate::document::{Place, Text};
+use crate::document::{Place, Text, named};
 use crate::dump::{Dump, Unusable};
 use crate::mistake::Gathered;
 
@@ -46,11 +46,6 @@ struct NeedEntry {
     #[serde(default)]
     #[schemars(extend("examples" = ["[pdo_pgsql]"]))]
     extensions: Vec<String>,
-}
-
-/// A service that is only named (`postgres:`) is one with its defaults.
-fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NeedEntry>, D::Error> {
-    Ok(Some(Option::<NeedEntry>::deserialize(deserializer)?.unwrap_or_default()))
 }
 
 impl NeedsEntry {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use stampede_core::{CaseId, ClaimTest, Load, Publication, PublishedTable};
+use stampede_core::{CaseId, ClaimTest, Load, Publication, PublishedTable, short_time};
 use stampede_scale::{CloudRunParameters, Policy, Scaling, ServiceSettings};
 
 use self::builds::Builds;
@@ -33,6 +33,7 @@ use crate::scale::{PlannedService, ServiceAsked, read_service};
 use crate::service::by_request;
 use crate::subject::BUILT_IN;
 use crate::suggestion::suggest;
+use crate::topology::read_rtt;
 
 /// How long a row may take to its first answer: a framework that warms its cache up on a sixth of a CPU takes a while.
 const PATIENCE: &str = "2m";
@@ -160,6 +161,7 @@ impl ReproducePlan {
         let rate_scale = read_factor("--rate-scale", rate_scale.as_deref(), 1.0, &mut mistakes);
         let seed = read_seed(seed.seed.as_deref(), &mut mistakes);
         let rounds = read_number_of_rounds(rounds.rounds.as_deref(), default_rounds, &mut mistakes);
+        // Each row reads it again, with its other flags; a mistake in it is one of the command line, not of a row.
         read_rtt(client_rtt.as_deref(), &mut mistakes);
         if let Some(folder) = workloads.as_ref().filter(|folder| !folder.is_dir()) {
             mistakes.add(format!("--workloads {}", folder.display()), "is no folder", "name one with workloads");
@@ -230,36 +232,17 @@ fn named<'a>(name: &str, known: &'a [KnownPublication]) -> Result<&'a KnownPubli
 
 /// `--rounds`: a number, so that the time that all takes is known beforehand.
 fn read_number_of_rounds(typed: Option<&str>, default: u32, mistakes: &mut Gathered) -> u32 {
-    let Some(typed) = typed else { return default };
-    match typed.parse() {
-        Ok(rounds) if (1..=MOST_ROUNDS).contains(&rounds) => rounds,
-        _ => {
-            let problem = format!("is not a number of rounds from 1 to {MOST_ROUNDS}");
-            mistakes.add(format!("--rounds {typed}"), problem, "for example --rounds 5 (fewer than 3 give no verdict)");
-            default
-        }
-    }
+    let read = |typed: &str| typed.parse().ok().filter(|rounds| (1..=MOST_ROUNDS).contains(rounds));
+    let problem = format!("is not a number of rounds from 1 to {MOST_ROUNDS}");
+    let fix = "for example --rounds 5 (fewer than 3 give no verdict)";
+    mistakes.value(("--rounds", typed), default, read, problem, fix)
 }
 
 /// A factor above 0, at most 10: longer than published is seldom meant.
 fn read_factor(flag: &str, typed: Option<&str>, default: f64, mistakes: &mut Gathered) -> f64 {
-    let Some(typed) = typed else { return default };
-    match typed.parse::<f64>() {
-        Ok(factor) if factor > 0.0 && factor <= 10.0 => factor,
-        _ => {
-            let problem = "is not a factor above 0 and up to 10";
-            mistakes.add(format!("{flag} {typed}"), problem, format!("for example {flag} 0.1"));
-            default
-        }
-    }
-}
-
-/// Each row reads it again, with its other flags; a mistake in it is one of the command line, not of a row.
-fn read_rtt(typed: Option<&str>, mistakes: &mut Gathered) {
-    let Some(typed) = typed else { return };
-    if !humantime::parse_duration(typed).is_ok_and(|rtt| rtt <= crate::topology::LONGEST_RTT) {
-        mistakes.add(format!("--client-rtt {typed}"), "is not a time up to 10s", "for example --client-rtt 20ms");
-    }
+    let read = |typed: &str| typed.parse::<f64>().ok().filter(|factor| *factor > 0.0 && *factor <= 10.0);
+    let fix = format!("for example {flag} 0.1");
+    mistakes.value((flag, typed), default, read, "is not a factor above 0 and up to 10", fix)
 }
 
 /// `--tables a,b`: which tables are measured.
@@ -407,7 +390,7 @@ impl Reader<'_> {
         let told = |problem| Mistakes::one(format!("duration {text}"), problem, "correct it");
         let published = humantime::parse_duration(text).map_err(told)?;
         let millis = (published.as_secs_f64() * self.scale * 1e3).round() as u64;
-        Ok(humantime::format_duration(Duration::from_millis(millis.max(1_000))).to_string().replace(' ', ""))
+        Ok(short_time(Duration::from_millis(millis.max(1_000))))
     }
 }
 

@@ -25,96 +25,81 @@ pub(crate) fn read_cpus(typed: Option<&str>, machine: MachineSize, mistakes: &mu
     // One CPU leaves a core to the generator wherever there are two.
     let default = Cpus::from_millis(1000);
     let Some(typed) = typed else { return default };
-    let place = format!("--cpus {typed}");
-    match typed.parse::<Cpus>() {
+    let (problem, fix) = match typed.parse::<Cpus>() {
         Ok(cpus) if cpus > whole => {
-            mistakes.add(
-                place,
-                format!("is more than this machine's {}", machine.cpus),
-                format!("use at most --cpus {}", machine.cpus),
-            );
-            default
+            (format!("is more than this machine's {}", machine.cpus), format!("use at most --cpus {}", machine.cpus))
         }
         // The kernel's smallest quota is 1 ms (kernel/sched/core.c, min_cfs_quota_period); with a period of 100 ms
         // that is 0.01 CPU.
         Ok(cpus) if cpus.millis() < 10 => {
-            mistakes.add(place, "is less than the kernel can enforce", "use at least --cpus 0.01");
-            default
+            ("is less than the kernel can enforce".to_owned(), "use at least --cpus 0.01".to_owned())
         }
-        Ok(cpus) => cpus,
-        Err(problem) => {
-            mistakes.add(place, problem, "for example --cpus 0.5");
-            default
-        }
-    }
+        Ok(cpus) => return cpus,
+        Err(problem) => (problem.to_string(), "for example --cpus 0.5".to_owned()),
+    };
+    mistakes.add(format!("--cpus {typed}"), problem, fix);
+    default
 }
 
 /// A share above 0 and below 1, as `3%` or `0.03`. `zero` says what is wrong with none at all.
 pub(crate) fn read_share(flag: &str, typed: Option<&str>, default: f64, zero: &str, mistakes: &mut Gathered) -> f64 {
     let Some(typed) = typed else { return default };
-    let share = match typed.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => typed.parse(),
-    };
-    let problem = match share {
-        Ok(share) if share > 0.0 && share < 1.0 => return share,
-        Ok(0.0) => zero,
+    let problem = match parse_share(typed) {
+        Some(share) if share > 0.0 && share < 1.0 => return share,
+        Some(0.0) => zero,
         _ => "is not a share between 0 and 100 %",
     };
     mistakes.add(format!("{flag} {typed}"), problem, format!("for example {flag} {}%", default * 100.0));
     default
 }
 
+/// A share as `3%` or `0.03`.
+pub(crate) fn parse_share(typed: &str) -> Option<f64> {
+    match typed.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
+        None => typed.parse().ok(),
+    }
+}
+
 pub(crate) fn read_memory(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> Bytes {
     let default = DEFAULT_MEMORY.min(machine.memory);
     let Some(typed) = typed else { return default };
-    let place = format!("--memory {typed}");
-    match typed.parse::<Bytes>() {
+    let (problem, fix) = match typed.parse::<Bytes>() {
         Ok(memory) if memory < LEAST_MEMORY => {
             let is_number = typed.bytes().all(|digit| digit.is_ascii_digit());
             let fix = match is_number {
                 true => format!("a number alone is bytes: --memory {typed}Mi is {typed} MiB"),
                 false => format!("use at least --memory {LEAST_MEMORY}"),
             };
-            mistakes.add(place, "is too little for any runtime", fix);
-            default
+            ("is too little for any runtime".to_owned(), fix)
         }
         Ok(memory) if memory > machine.memory => {
             let has = format!("is more than this machine's {:.0} MiB", machine.memory.mib());
-            mistakes.add(place, has, format!("use at most --memory {:.0}Mi", machine.memory.mib().floor()));
-            default
+            (has, format!("use at most --memory {:.0}Mi", machine.memory.mib().floor()))
         }
-        Ok(memory) => memory,
-        Err(problem) => {
-            mistakes.add(place, problem, "for example --memory 256Mi");
-            default
-        }
-    }
+        Ok(memory) => return memory,
+        Err(problem) => (problem.to_string(), "for example --memory 256Mi".to_owned()),
+    };
+    mistakes.add(format!("--memory {typed}"), problem, fix);
+    default
 }
 
 pub(crate) fn read_load(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> Load {
     let Some(typed) = typed else {
         return DEFAULT_LOAD;
     };
-    match typed.parse::<Load>() {
-        Ok(load) if load.connections() > machine.connections => {
-            let fix = format!(
-                "use at most {} connections, or raise the limit of open files (ulimit -n)",
-                machine.connections
-            );
-            mistakes.add(format!("--load {typed}"), "opens more connections than one process may", fix);
-            DEFAULT_LOAD
+    let most = machine.connections;
+    let (problem, fix) = match typed.parse::<Load>() {
+        Ok(load) if load.connections() > most => {
+            let fix = format!("use at most {most} connections, or raise the limit of open files (ulimit -n)");
+            ("opens more connections than one process may".to_owned(), fix)
         }
-        Ok(load) if is_random_twice(&load) => {
-            mistakes.add(format!("--load {typed}"), RANDOM_TWICE, "leave out poisson: or random:");
-            DEFAULT_LOAD
-        }
-        Ok(load) => load,
-        Err(problem) => {
-            mistakes.add(format!("--load {typed}"), problem, "for example --load closed:16 or --load open:500");
-            DEFAULT_LOAD
-        }
-    }
+        Ok(load) if is_random_twice(&load) => (RANDOM_TWICE.to_owned(), "leave out poisson: or random:".to_owned()),
+        Ok(load) => return load,
+        Err(problem) => (problem.to_string(), "for example --load closed:16 or --load open:500".to_owned()),
+    };
+    mistakes.add(format!("--load {typed}"), problem, fix);
+    DEFAULT_LOAD
 }
 
 pub(crate) const RANDOM_TWICE: &str = "has an exact count and a random one at once";
@@ -179,23 +164,16 @@ pub(crate) fn read_time(
     mistakes: &mut Gathered,
 ) -> Duration {
     let Some(typed) = typed else { return default };
-    let place = format!("{flag} {typed}");
-    match parse_time(typed) {
+    let (problem, fix) = match parse_time(typed) {
         Some(duration) if duration < least => {
-            let fix = format!("use at least {flag} {}", humantime::format_duration(least));
-            mistakes.add(place, "is too short", fix);
-            default
+            ("is too short", format!("use at least {flag} {}", humantime::format_duration(least)))
         }
-        Some(duration) if duration > MOST_DURATION => {
-            mistakes.add(place, "is longer than a day", format!("use at most {flag} 24h"));
-            default
-        }
-        Some(duration) => duration,
-        None => {
-            mistakes.add(place, "is not a length of time", format!("for example {flag} 10s"));
-            default
-        }
-    }
+        Some(duration) if duration > MOST_DURATION => ("is longer than a day", format!("use at most {flag} 24h")),
+        Some(duration) => return duration,
+        None => ("is not a length of time", format!("for example {flag} 10s")),
+    };
+    mistakes.add(format!("{flag} {typed}"), problem, fix);
+    default
 }
 
 /// A length of time; a bare number is one of seconds, which most load tools take.
@@ -207,15 +185,9 @@ pub(crate) fn parse_time(typed: &str) -> Option<Duration> {
 }
 
 pub(crate) fn read_seed(typed: Option<&str>, mistakes: &mut Gathered) -> Option<u64> {
-    let typed = typed?;
     // SQLite's and JSON's whole numbers are exact up to 2^53 everywhere.
-    match typed.parse() {
-        Ok(seed) if seed < 1 << 53 => Some(seed),
-        _ => {
-            mistakes.add(format!("--seed {typed}"), "is not a whole number below 2^53", "for example --seed 1");
-            None
-        }
-    }
+    let read = |typed: &str| typed.parse().ok().filter(|seed| *seed < 1_u64 << 53).map(Some);
+    mistakes.value(("--seed", typed), None, read, "is not a whole number below 2^53", "for example --seed 1")
 }
 
 #[cfg(test)]

@@ -22,7 +22,8 @@ use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::PLAN_FILE;
 use crate::platform::{KUBERNETES, PlatformChoice, Software};
-use crate::rounds::{LEAST_ROUNDS, LeastTime, make_room, read_max_time, read_rounds};
+use crate::rounds::{LeastTime, make_room, read_max_time, read_rounds};
+use crate::warm_up::LEAST_ROUNDS;
 
 /// The flags of `stampede why` that say what is measured, unread. `None` takes what the stored study had, or the default.
 #[derive(Args, Clone, Debug, Default)]

@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use stampede_core::Rounds;
+use stampede_core::{Rounds, short_time};
 
 use crate::mistake::Gathered;
 use crate::quantity::{read_share, read_time};
-use crate::warm_up::LEAST_PILOTED_WINDOW;
+use crate::warm_up::{LEAST_PILOTED_WINDOW, LEAST_ROUNDS};
 
 pub(crate) const MOST_ROUNDS: u32 = 1000;
 pub(crate) const DEFAULT_MAX_TIME: Duration = Duration::from_secs(600);
 const LEAST_MAX_TIME: Duration = Duration::from_secs(1);
 const DEFAULT_PRECISION: f64 = 0.03;
-/// A verdict takes so many rounds.
-pub(crate) const LEAST_ROUNDS: u32 = 3;
 
 /// `--max-time`: how long rounds are found out at most, where that was said.
 pub(crate) fn read_max_time(typed: Option<&str>, mistakes: &mut Gathered) -> Option<Duration> {
@@ -32,14 +30,10 @@ pub(crate) fn read_rounds(rounds: Option<&str>, max_time: Option<Duration>, mist
     if max_time.is_some() {
         mistakes.add(format!("--rounds {typed}"), "leaves --max-time nothing to limit", "use one of the two");
     }
-    match typed.parse() {
-        Ok(rounds) if (1..=MOST_ROUNDS).contains(&rounds) => Rounds::Fixed(rounds),
-        _ => {
-            let problem = format!("is not auto, or a number of rounds from 1 to {MOST_ROUNDS}");
-            mistakes.add(format!("--rounds {typed}"), problem, "for example --rounds 5 (fewer than 3 give no verdict)");
-            auto
-        }
-    }
+    let read = |typed: &str| typed.parse().ok().filter(|rounds| (1..=MOST_ROUNDS).contains(rounds)).map(Rounds::Fixed);
+    let problem = format!("is not auto, or a number of rounds from 1 to {MOST_ROUNDS}");
+    let fix = "for example --rounds 5 (fewer than 3 give no verdict)";
+    mistakes.value(("--rounds", Some(typed)), auto, read, problem, fix)
 }
 
 /// What the least number of rounds takes at least.
@@ -72,8 +66,7 @@ pub(crate) fn make_room(rounds: Rounds, asked: Option<Duration>, needed: LeastTi
     let Rounds::Auto { max_time } = rounds else { return rounds };
     let least = needed.whole();
     if let Some(asked) = asked.filter(|asked| *asked < least) {
-        let written = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
-        let least = written(Duration::from_secs(least.as_secs() + 1));
+        let least = short_time(Duration::from_secs(least.as_secs() + 1));
         let measured = if needed.cases == 1 { "1 case".to_owned() } else { format!("{} cases", needed.cases) };
         let twice = if needed.open_part { ", in each half" } else { "" };
         let (pilots, fix) = if needed.pilots {
@@ -82,7 +75,7 @@ pub(crate) fn make_room(rounds: Rounds, asked: Option<Duration>, needed: LeastTi
             ("", "a shorter --duration or fewer runtimes")
         };
         mistakes.add(
-            format!("--max-time {}", written(asked)),
+            format!("--max-time {}", short_time(asked)),
             format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}{pilots}{twice}, about {least}"),
             format!("use more than --max-time {least}, {fix}"),
         );

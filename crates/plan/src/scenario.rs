@@ -14,7 +14,7 @@ use serde_saphyr::Spanned;
 use stampede_core::Load;
 use stampede_scenario::{Choice, Crowd, Feeder, FeederFormat, Flow, Pause, RowOrder, Scenario, Table};
 
-use self::file::{CrowdEntry, FeederEntry, FlowEntry, FormatEntry, OrderEntry, RequestEntry, ScenarioFile, StepEntry};
+use self::file::{CrowdEntry, FeederEntry, FlowEntry, RequestEntry, ScenarioFile, StepEntry};
 use self::step::FlowReader;
 use crate::document;
 use crate::machine_size::MachineSize;
@@ -122,12 +122,6 @@ impl Reader<'_> {
 
     fn feeder(&mut self, name: String, entry: FeederEntry) -> Option<Feeder> {
         let FeederEntry { file, env, mut format, order } = entry;
-        let order = match order {
-            OrderEntry::Loop => RowOrder::Loop,
-            OrderEntry::Once => RowOrder::Once,
-            OrderEntry::Random => RowOrder::Random,
-            OrderEntry::Identity => RowOrder::Identity,
-        };
         let mut file = match (file, env, self.replaced.get(&name)) {
             (Some(file), None, _) => file,
             (None, Some(env), Some(other)) => Spanned::new(other.clone(), env.referenced, env.defined),
@@ -148,14 +142,9 @@ impl Reader<'_> {
             format = format.filter(|_| format_of(other).is_none());
         }
         let shown = file.value.display().to_string();
-        let format = match format.or_else(|| format_of(&file.value)) {
-            Some(FormatEntry::Csv) => FeederFormat::Csv,
-            Some(FormatEntry::Tsv) => FeederFormat::Tsv,
-            Some(FormatEntry::Jsonl) => FeederFormat::JsonLines,
-            None => {
-                self.add(&file, "file", &shown, "has a name that tells no format", "add format: csv, tsv or jsonl");
-                return None;
-            }
+        let Some(format) = format.or_else(|| format_of(&file.value)) else {
+            self.add(&file, "file", &shown, "has a name that tells no format", "add format: csv, tsv or jsonl");
+            return None;
         };
         let named = self.name(&file, "feeder", &name);
         let bytes = match (self.files)(&file.value) {
@@ -306,11 +295,11 @@ impl Reader<'_> {
 }
 
 /// What the ending of a file's name says.
-fn format_of(file: &Path) -> Option<FormatEntry> {
+fn format_of(file: &Path) -> Option<FeederFormat> {
     match file.extension()?.to_string_lossy().to_lowercase().as_str() {
-        "csv" => Some(FormatEntry::Csv),
-        "tsv" => Some(FormatEntry::Tsv),
-        "jsonl" | "ndjson" => Some(FormatEntry::Jsonl),
+        "csv" => Some(FeederFormat::Csv),
+        "tsv" => Some(FeederFormat::Tsv),
+        "jsonl" | "ndjson" => Some(FeederFormat::JsonLines),
         _ => None,
     }
 }

@@ -131,20 +131,13 @@ pub(crate) fn read_connections(typed: Option<&str>, mistakes: &mut Gathered) -> 
 
 /// A whole number.
 pub(crate) fn read_count(flag: &str, typed: Option<&str>, default: u32, mistakes: &mut Gathered) -> u32 {
-    let Some(typed) = typed else { return default };
-    typed.parse().unwrap_or_else(|_| {
-        mistakes.add(format!("{flag} {typed}"), "is not a whole number", format!("for example {flag} {default}"));
-        default
-    })
+    let fix = format!("for example {flag} {default}");
+    mistakes.value((flag, typed), default, |typed| typed.parse().ok(), "is not a whole number", fix)
 }
 
 /// A time that may be none, and of any length.
 pub(crate) fn read_any_time(flag: &str, typed: Option<&str>, default: Duration, mistakes: &mut Gathered) -> Duration {
-    let Some(typed) = typed else { return default };
-    parse_time(typed).unwrap_or_else(|| {
-        mistakes.add(format!("{flag} {typed}"), "is not a length of time", format!("for example {flag} 10s"));
-        default
-    })
+    mistakes.value((flag, typed), default, parse_time, "is not a length of time", format!("for example {flag} 10s"))
 }
 
 /// How long requests wait for an instance, where that was given, and how long they may take in all.

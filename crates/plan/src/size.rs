@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use stampede_core::{
     Balance, Balancer, BalancerKind, Bytes, Candidate, CaseId, Cpus, DefaultsContext, Limits, Load, Role, Rounds,
-    SloTerm, Topology, TunableKind, Tuning, TuningProblem,
+    SloTerm, Topology, TunableKind, Tuning, TuningProblem, short_time,
 };
 use stampede_scale::Tariff;
 
@@ -19,10 +19,10 @@ use crate::flags::{
 };
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
-use crate::quantity::{read_cpus, read_memory, read_time};
+use crate::quantity::{parse_share, read_cpus, read_memory, read_time};
 use crate::service::ServiceFlags;
 use crate::tariff::{read_tariff, tariff_list};
-use crate::topology::{KEPT, MOST_REPLICAS};
+use crate::topology::{KEPT, read_replicas};
 use crate::value_list::OrList;
 
 pub use self::service::ServiceSizePlan;
@@ -207,7 +207,9 @@ impl SizePlan {
         let (cpus, memory) =
             (read_all_cpus(flags, machine, &mut mistakes), read_all_memory(flags, machine, &mut mistakes));
         let pools = read_levels(flags.pools.as_deref(), WORKERS.to_vec(), read_pool, &mut mistakes);
-        let replicas = read_levels(flags.replicas.as_deref(), vec![1], read_replicas, &mut mistakes);
+        let read =
+            |typed: &str, mistakes: &mut Gathered| read_replicas(Some(typed), "for example --replicas 1,2,4", mistakes);
+        let replicas = read_levels(flags.replicas.as_deref(), vec![1], read, &mut mistakes);
         let spare = flags.spare.as_deref().and_then(|typed| read_spare(typed, &replicas, &mut mistakes));
         let headroom = read_headroom(flags.headroom.as_deref(), &mut mistakes);
         let tariff = read_tariff(flags.prices.as_deref(), &mut mistakes);
@@ -317,11 +319,8 @@ impl SizePlan {
         let candidates = vec![Candidate { id: CaseId::new(id), tuning, ..candidate.clone() }];
         let limits = copies.total();
         if limits.cpus > self.room {
-            return Err(TuningProblem {
-                tunable: "--replicas".to_owned(),
-                problem: format!("{} of {} CPU are more than this machine has", copies.running, copies.each.cpus),
-                fix: "name fewer, or smaller ones".to_owned(),
-            });
+            let problem = format!("{} of {} CPU are more than this machine has", copies.running, copies.each.cpus);
+            return Err(TuningProblem::new("--replicas", problem, "name fewer, or smaller ones"));
         }
         let topology = if copies.is_balanced { copies.topology() } else { self.plan.topology.clone() };
         let (load, rounds) = (load.clone(), Rounds::Fixed(1));
@@ -404,24 +403,8 @@ fn read_levels<T: Ord>(
 }
 
 fn read_pool(typed: &str, mistakes: &mut Gathered) -> u32 {
-    match typed.parse::<u32>() {
-        Ok(pool) if pool > 0 => pool,
-        _ => {
-            mistakes.add(format!("--pools {typed}"), "is no number of workers", "for example --pools 2,4,8");
-            1
-        }
-    }
-}
-
-fn read_replicas(typed: &str, mistakes: &mut Gathered) -> u32 {
-    match typed.parse::<u32>() {
-        Ok(replicas) if (1..=MOST_REPLICAS).contains(&replicas) => replicas,
-        _ => {
-            let problem = format!("is not a number of replicas from 1 to {MOST_REPLICAS}");
-            mistakes.add(format!("--replicas {typed}"), problem, "for example --replicas 1,2,4");
-            1
-        }
-    }
+    let read = |typed: &str| typed.parse().ok().filter(|pool: &u32| *pool > 0);
+    mistakes.value(("--pools", Some(typed)), 1, read, "is no number of workers", "for example --pools 2,4,8")
 }
 
 fn read_spare(typed: &str, replicas: &[u32], mistakes: &mut Gathered) -> Option<u32> {
@@ -438,22 +421,9 @@ fn read_spare(typed: &str, replicas: &[u32], mistakes: &mut Gathered) -> Option<
 
 /// A share of more load, as `30%` or `0.3`; none is one too.
 fn read_headroom(typed: Option<&str>, mistakes: &mut Gathered) -> f64 {
-    let Some(typed) = typed else { return DEFAULT_HEADROOM };
-    let share = match typed.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => typed.parse(),
-    };
-    match share {
-        Ok(share) if (0.0..=MOST_HEADROOM).contains(&share) => share,
-        _ => {
-            mistakes.add(
-                format!("--headroom {typed}"),
-                format!("is not a share from 0 to {} %", MOST_HEADROOM * 100.0),
-                "for example --headroom 30%",
-            );
-            DEFAULT_HEADROOM
-        }
-    }
+    let read = |typed: &str| parse_share(typed).filter(|share| (0.0..=MOST_HEADROOM).contains(share));
+    let problem = format!("is not a share from 0 to {} %", MOST_HEADROOM * 100.0);
+    mistakes.value(("--headroom", typed), DEFAULT_HEADROOM, read, problem, "for example --headroom 30%")
 }
 
 fn read_term(plan: &ComparePlan, mistakes: &mut Gathered) -> Option<SizeTerm> {
@@ -544,11 +514,11 @@ fn check_room(budget: Duration, needed: Duration, problem: &str, mistakes: &mut 
     if budget >= needed {
         return;
     }
-    let written = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
+    let needed = short_time(Duration::from_secs(needed.as_secs() + 1));
     mistakes.add(
-        format!("--budget {}", written(budget)),
+        format!("--budget {}", short_time(budget)),
         problem,
-        format!("use --budget {} or more, or a shorter --duration", written(Duration::from_secs(needed.as_secs() + 1))),
+        format!("use --budget {needed} or more, or a shorter --duration"),
     );
 }
 

@@ -1,5 +1,6 @@
 //! A plan file for an application, with comments that teach the rest.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -95,9 +96,7 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
         }
     }
     let _ = writeln!(text, "app:\n  dir: .\n  kind: {kind}");
-    if let Some(index) = index {
-        let _ = writeln!(text, "  index: {}", path(index));
-    }
+    put(&mut text, "  index", index.as_deref().map(path));
     if let Some(command) = command {
         text.push_str("  command:\n");
         for (key, value) in command.keys() {
@@ -109,17 +108,10 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
         Some(host) => _ = writeln!(text, "  host: {}", scalar(host)),
         None => text.push_str("  # The name that it is asked by, where it knows its own; and how its visitors reach it:\n  # host: shop.example\n  # scheme: https\n"),
     }
-    if !extensions.is_empty() {
-        let _ = writeln!(text, "  extensions: {}", list(extensions));
-    }
-    if !ini.is_empty() {
-        let entries: Vec<_> = ini.iter().map(|(name, value)| format!("{name}: {}", scalar(value))).collect();
-        let _ = writeln!(text, "  ini: {{{}}}", entries.join(", "));
-    }
-    if !env.is_empty() {
-        let entries: Vec<_> = env.iter().map(|(name, value)| format!("{}: {}", scalar(name), scalar(value))).collect();
-        let _ = writeln!(text, "  env: {{{}}}", entries.join(", "));
-    } else {
+    put(&mut text, "  extensions", list(extensions));
+    put(&mut text, "  ini", map(ini));
+    put(&mut text, "  env", map(env));
+    if env.is_empty() {
         text.push_str("  # env: {APP_ENV: prod}\n");
     }
     for (at, keys) in keys.chunks(6).enumerate() {
@@ -132,7 +124,7 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
         false => {
             text.push_str("  prepare:\n");
             prepare.iter().for_each(|command| {
-                let _ = writeln!(text, "    - {}", list(command));
+                let _ = writeln!(text, "    - {}", words(command));
             });
         }
     }
@@ -189,21 +181,15 @@ fn site_keys(site: &SiteEntry) -> String {
     // A look finds no address.
     let SiteEntry { host: _, scheme: _, root, files, fallback, deny } = site;
     let mut text = String::new();
-    if let Some(root) = root {
-        let _ = writeln!(text, "  root: {}", path(root));
-    }
+    put(&mut text, "  root", root.as_deref().map(path));
     match files {
         Some(files) => _ = writeln!(text, "  static: {files}"),
         None => text.push_str(
             "  # Without the web server's own answers for the files of the public folder:\n  # static: false\n",
         ),
     }
-    if let Some(fallback) = fallback {
-        let _ = writeln!(text, "  fallback: {}", fallback.name());
-    }
-    if !deny.is_empty() {
-        let _ = writeln!(text, "  deny: {}", list(deny));
-    }
+    put(&mut text, "  fallback", fallback.map(|fallback| fallback.name().to_owned()));
+    put(&mut text, "  deny", list(deny));
     text
 }
 
@@ -211,34 +197,18 @@ fn request(exchange: &Exchange, answer: Option<&WrittenAnswer>) -> String {
     let Exchange { name, request, weight, .. } = exchange;
     let Request { method, path: target, headers, body } = request;
     let mut text = format!("    - name: {}\n", scalar(name));
-    if method != "GET" {
-        let _ = writeln!(text, "      method: {}", scalar(method));
-    }
-    let _ = writeln!(text, "      path: {}", scalar(target));
-    if *weight > 1 {
-        let _ = writeln!(text, "      weight: {weight}");
-    }
-    if !headers.is_empty() {
-        let headers: Vec<_> =
-            headers.iter().map(|(name, value)| format!("{}: {}", scalar(name), scalar(value))).collect();
-        let _ = writeln!(text, "      headers: {{{}}}", headers.join(", "));
-    }
-    if let Some(body) = std::str::from_utf8(body).ok().filter(|body| !body.is_empty()) {
-        let _ = writeln!(text, "      body: {}", scalar(body));
-    }
+    put(&mut text, "      method", (method != "GET").then(|| scalar(method)));
+    put(&mut text, "      path", Some(scalar(target)));
+    put(&mut text, "      weight", (*weight > 1).then(|| weight.to_string()));
+    put(&mut text, "      headers", map(headers));
+    put(&mut text, "      body", std::str::from_utf8(body).ok().filter(|body| !body.is_empty()).map(scalar));
     if let Some(WrittenAnswer { exchange: _, status, body_file, mask, head }) = answer {
         let ExpectedHead { content_type, location, cookies } = head;
         let _ = writeln!(text, "      expect:\n        status: {status}");
-        if let Some(content_type) = content_type {
-            let _ = writeln!(text, "        content_type: {}", scalar(content_type));
-        }
-        if let Some(location) = location {
-            let _ = writeln!(text, "        location: {}", scalar(location));
-        }
-        if let Some(cookies) = cookies {
-            let _ = writeln!(text, "        cookies: {}", list(&cookies.iter().cloned().collect::<Vec<_>>()));
-        }
-        let _ = writeln!(text, "        body_file: {}", path(body_file));
+        put(&mut text, "        content_type", content_type.as_deref().map(scalar));
+        put(&mut text, "        location", location.as_deref().map(scalar));
+        put(&mut text, "        cookies", cookies.as_ref().map(words));
+        put(&mut text, "        body_file", Some(path(body_file)));
         if let Some(mask) = mask {
             text.push_str(
                 "        # What varies is masked in the file: ⟨duration⟩ stands for any duration, ⟨…⟩ for anything.\n",
@@ -249,8 +219,26 @@ fn request(exchange: &Exchange, answer: Option<&WrittenAnswer>) -> String {
     text
 }
 
-fn list(words: &[String]) -> String {
-    format!("[{}]", words.iter().map(|word| scalar(word)).collect::<Vec<_>>().join(", "))
+/// Writes a key, with the blanks before it, where it has a value.
+fn put(text: &mut String, key: &str, value: Option<String>) {
+    if let Some(value) = value {
+        let _ = writeln!(text, "{key}: {value}");
+    }
+}
+
+/// Nothing of none.
+fn list(of: &[String]) -> Option<String> {
+    (!of.is_empty()).then(|| words(of))
+}
+
+fn words<'a>(of: impl IntoIterator<Item = &'a String>) -> String {
+    format!("[{}]", of.into_iter().map(|word| scalar(word)).collect::<Vec<_>>().join(", "))
+}
+
+/// Nothing of none.
+fn map(of: &BTreeMap<String, String>) -> Option<String> {
+    let entries: Vec<_> = of.iter().map(|(name, value)| format!("{}: {}", scalar(name), scalar(value))).collect();
+    (!of.is_empty()).then(|| format!("{{{}}}", entries.join(", ")))
 }
 
 fn path(path: &Path) -> String {

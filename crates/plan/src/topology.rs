@@ -24,7 +24,7 @@ pub(crate) const KEPT: u32 = 32;
 const MOST_KEPT: u32 = 100_000;
 /// What a part without a share of its own must be left with: what the kernel can enforce, and less than any program needs.
 const LEAST_LEFT: Limits = Limits { cpus: Cpus::from_millis(10), memory: Bytes::from_mib(16) };
-pub(crate) const LONGEST_RTT: Duration = Duration::from_secs(10);
+const LONGEST_RTT: Duration = Duration::from_secs(10);
 const LEAST_BITS: u64 = 1_000;
 
 /// What stands around each runtime.
@@ -131,7 +131,7 @@ fn read_flags(flags: &TopologyFlags, needs: &[ServiceNeed], mistakes: &mut Gathe
         no_keepalive,
     } = flags;
     let mut topology = Topology {
-        replicas: read_replicas(replicas.as_deref(), mistakes),
+        replicas: read_replicas(replicas.as_deref(), "for example --replicas 2", mistakes),
         balancer: read_balancer(balancer.as_deref(), balance.as_deref(), upstream_keepalive.as_deref(), *tls, mistakes),
         services: read_services(services.as_deref(), needs, mistakes),
         replica_share: None,
@@ -166,16 +166,10 @@ fn one_of<T: Copy>(flag: &str, typed: Option<&str>, words: &[(&str, T)], default
     }
 }
 
-fn read_replicas(typed: Option<&str>, mistakes: &mut Gathered) -> u32 {
-    let Some(typed) = typed else { return 1 };
-    match typed.parse() {
-        Ok(replicas) if (1..=MOST_REPLICAS).contains(&replicas) => replicas,
-        _ => {
-            let problem = format!("is not a number of replicas from 1 to {MOST_REPLICAS}");
-            mistakes.add(format!("--replicas {typed}"), problem, "for example --replicas 2");
-            1
-        }
-    }
+pub(crate) fn read_replicas(typed: Option<&str>, example: &str, mistakes: &mut Gathered) -> u32 {
+    let read = |typed: &str| typed.parse().ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
+    let problem = format!("is not a number of replicas from 1 to {MOST_REPLICAS}");
+    mistakes.value(("--replicas", typed), 1, read, problem, example)
 }
 
 fn read_balancer(
@@ -186,25 +180,16 @@ fn read_balancer(
     mistakes: &mut Gathered,
 ) -> Option<Balancer> {
     let kinds = BalancerKind::ALL.map(|kind| (kind.id(), kind));
+    let read_kept = |typed: &str| match typed {
+        "off" => Some(0),
+        typed => typed.parse().ok().filter(|kept| (1..=MOST_KEPT).contains(kept)),
+    };
+    let problem = format!("is not a number of connections from 1 to {MOST_KEPT}, or off");
+    let example = "for example --upstream-keepalive 32";
     Some(Balancer {
         kind: one_of("--balancer", Some(kind?), &kinds, BalancerKind::Nginx, mistakes),
         balance: one_of("--balance", balance, &BALANCE, Balance::RoundRobin, mistakes),
-        upstream_keepalive: match kept {
-            None => KEPT,
-            Some("off") => 0,
-            Some(typed) => match typed.parse() {
-                Ok(kept) if (1..=MOST_KEPT).contains(&kept) => kept,
-                _ => {
-                    let problem = format!("is not a number of connections from 1 to {MOST_KEPT}, or off");
-                    mistakes.add(
-                        format!("--upstream-keepalive {typed}"),
-                        problem,
-                        "for example --upstream-keepalive 32",
-                    );
-                    KEPT
-                }
-            },
-        },
+        upstream_keepalive: mistakes.value(("--upstream-keepalive", kept), KEPT, read_kept, problem, example),
         tls,
         share: None,
     })
@@ -334,22 +319,18 @@ fn read_link(rtt: Option<&str>, bandwidth: Option<&str>, mistakes: &mut Gathered
     if rtt.is_none() && bandwidth.is_none() {
         return None;
     }
-    let rtt = rtt.map_or(Duration::ZERO, |typed| match humantime::parse_duration(typed) {
-        Ok(rtt) if rtt <= LONGEST_RTT => rtt,
-        _ => {
-            mistakes.add(format!("--client-rtt {typed}"), "is not a time up to 10s", "for example --client-rtt 20ms");
-            Duration::ZERO
-        }
-    });
-    let bits_per_second = bandwidth.and_then(|typed| {
-        let bits = read_bits(typed);
-        if bits.is_none() {
-            let fix = "for example --client-bandwidth 100mbit";
-            mistakes.add(format!("--client-bandwidth {typed}"), "is not a rate of bits a second from 1kbit on", fix);
-        }
-        bits
-    });
+    let rtt = read_rtt(rtt, mistakes);
+    let problem = "is not a rate of bits a second from 1kbit on";
+    let fix = "for example --client-bandwidth 100mbit";
+    let read = |typed: &str| read_bits(typed).map(Some);
+    let bits_per_second = mistakes.value(("--client-bandwidth", bandwidth), None, read, problem, fix);
     Some(ClientLink { rtt, bits_per_second })
+}
+
+pub(crate) fn read_rtt(typed: Option<&str>, mistakes: &mut Gathered) -> Duration {
+    let read = |typed: &str| humantime::parse_duration(typed).ok().filter(|rtt| *rtt <= LONGEST_RTT);
+    let fix = "for example --client-rtt 20ms";
+    mistakes.value(("--client-rtt", typed), Duration::ZERO, read, "is not a time up to 10s", fix)
 }
 
 /// Reads a rate as tc(8) writes it: `100mbit`.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use stampede_core::{Load, Objective, Tuning};
+use stampede_core::{Load, Objective, Tuning, short_time};
 
 use crate::catalogue::Catalogue;
 use crate::choice::find;
@@ -189,9 +189,7 @@ fn room(time: Duration, load: Duration, mistakes: &mut Gathered) -> SearchBudget
     let trials = (time.as_secs_f64() / each.as_secs_f64()) as u32;
     let least = VERDICT_TRIALS + LEAST_POINTS * BLOCKS;
     if trials < least {
-        let written = |time: Duration| {
-            humantime::format_duration(Duration::from_secs(time.as_secs())).to_string().replace(' ', "")
-        };
+        let written = |time: Duration| short_time(Duration::from_secs(time.as_secs()));
         mistakes.add(
             format!("--budget {}", written(time)),
             format!(

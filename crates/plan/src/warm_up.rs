@@ -12,8 +12,8 @@ const DEFAULT_WARM_UP: Duration = Duration::from_secs(1);
 /// A pilot takes [`Rounds::LEAST_PILOT`] at least. Windows shorter than this are for a quick look, which it would hold up.
 pub(crate) const LEAST_PILOTED_WINDOW: Duration = Duration::from_secs(5);
 
-/// A study with fewer rounds has no verdicts.
-const LEAST_ROUNDS: u32 = 3;
+/// A verdict takes so many rounds.
+pub(crate) const LEAST_ROUNDS: u32 = 3;
 
 /// What `--warm-up` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use std::time::Duration;
 use minijinja::context;
 
 use stampede_core::{
-    DefaultsContext, GracefulStop, Install, PhpBuild, PhpProbe, PlanError, Program, Ready, RenderContext, Requirement,
-    Role, RunFile, StopSignal, Tunable, TunableKind, Tuning, Unit, UnitId, VersionProbe,
+    DefaultsContext, GracefulStop, Install, PhpBuild, PhpProbe, PlanError, Program, RenderContext, Requirement, Role,
+    RunFile, StopSignal, Tunable, TunableKind, Tuning, Unit, VersionProbe,
 };
 
-use crate::lookup::Lookup;
+use crate::lookup::{self, Lookup};
 use crate::template::Template;
 use crate::web_root::WebRoot;
 use crate::{front, media_types, php_probe, status};
@@ -114,15 +114,8 @@ pub(crate) fn connection_defaults(cx: &DefaultsContext<'_>) -> Tuning {
 
 /// The program.
 pub(crate) fn requirement() -> Requirement {
-    Requirement::Program {
-        key: APACHE,
-        names: &["apache2", "httpd"],
-        version: VersionProbe { args: &["-v"], prefix: "Apache/" },
-        install: Install {
-            package: Some("apache2".to_owned()),
-            page: "https://httpd.apache.org/download.cgi".to_owned(),
-        },
-    }
+    let install = Install::package("apache2", "https://httpd.apache.org/download.cgi");
+    lookup::program(&[APACHE, "httpd"], VersionProbe { args: &["-v"], prefix: "Apache/" }, install)
 }
 
 /// The page of Apache's second site on which PHP is asked for its settings.
@@ -150,16 +143,12 @@ pub(crate) fn unit(
     folders: Vec<PathBuf>,
 ) -> Result<Unit, PlanError> {
     let run = ["-d", "@{run}", "-f", "@{run}/apache/httpd.conf"];
-    let program = |first: &str| -> Result<Program, PlanError> {
-        Ok(Program {
-            path: lookup.path(APACHE)?,
-            args: std::iter::once(first).chain(run).map(str::to_owned).collect(),
-            env: env.clone(),
-        })
-    };
+    let path = lookup.path(APACHE)?;
+    let program = |first: &str| Program::new(path.clone(), &[&[first], &run[..]].concat(), env.clone());
+    // SIGWINCH lets requests in flight finish, for up to GracefulShutdownTimeout; SIGTERM would cut them off.
+    // https://httpd.apache.org/docs/2.4/stopping.html
+    let stop = GracefulStop { signal: StopSignal::Winch, grace: Duration::from_secs(GRACE_SECONDS + 2) };
     Ok(Unit {
-        id: UnitId::new("apache"),
-        build: None,
         files: files
             .into_iter()
             .chain([
@@ -168,13 +157,9 @@ pub(crate) fn unit(
             ])
             .collect(),
         folders: folders.into_iter().chain([PathBuf::from("apache")]).collect(),
-        check: Some(program("-t")?),
-        program: program("-DFOREGROUND")?,
+        check: Some(program("-t")),
         logs: vec![PathBuf::from("apache/error.log")],
         statuses: vec![status::APACHE.source()],
-        ready: Ready::Request,
-        // SIGWINCH lets requests in flight finish, for up to GracefulShutdownTimeout; SIGTERM would cut them off.
-        // https://httpd.apache.org/docs/2.4/stopping.html
-        stop: GracefulStop { signal: StopSignal::Winch, grace: Duration::from_secs(GRACE_SECONDS + 2) },
+        ..Unit::new("apache", program("-DFOREGROUND"), stop)
     })
 }

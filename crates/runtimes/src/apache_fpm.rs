@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Programs, Recipe,
-    RenderContext, Requirement, Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
+    About, App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Programs,
+    RenderContext, Requirement, Role, Runtime, Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
 use crate::lookup::Lookup;
@@ -49,20 +49,15 @@ const TUNABLES: [Tunable; 17] = fpm_pool::behind(&[
 pub(crate) struct ApacheFpm;
 
 impl Runtime for ApacheFpm {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "Apache (event) in front of PHP-FPM"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::ProcessPerRequest
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::FPM)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "Apache (event) in front of PHP-FPM",
+            process_model: ProcessModel::ProcessPerRequest,
+            recipe: Some(&recipe::FPM),
+            status: &[status::APACHE.says, status::FPM.says],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -79,10 +74,7 @@ impl Runtime for ApacheFpm {
                 paths: ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"]
                     .map(|folder| Path::new(folder).join("mod_proxy_fcgi.so"))
                     .into(),
-                install: Install {
-                    package: Some("apache2".to_owned()),
-                    page: "https://httpd.apache.org/docs/2.4/mod/mod_proxy_fcgi.html".to_owned(),
-                },
+                install: Install::package("apache2", "https://httpd.apache.org/docs/2.4/mod/mod_proxy_fcgi.html"),
             },
         ];
         all.extend(fpm::requirements(app));
@@ -91,14 +83,6 @@ impl Runtime for ApacheFpm {
 
     fn version(&self, programs: &Programs) -> String {
         format!("{}, {}", label::program(programs, apache::APACHE, "Apache"), label::php(programs, fpm::FPM))
-    }
-
-    fn status(&self) -> &'static [&'static str] {
-        &[status::APACHE.says, status::FPM.says]
-    }
-
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
     }
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Programs, Recipe, RenderContext,
-    Requirement, Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
+    About, App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Programs, RenderContext,
+    Requirement, Role, Runtime, Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
 use crate::lookup::Lookup;
@@ -70,20 +70,15 @@ const TUNABLES: [Tunable; 11] = [
 pub(crate) struct ApacheModPhp;
 
 impl Runtime for ApacheModPhp {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "Apache (prefork) with PHP as a module"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::ProcessPerRequest
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::APACHE)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "Apache (prefork) with PHP as a module",
+            process_model: ProcessModel::ProcessPerRequest,
+            recipe: Some(&recipe::APACHE),
+            status: &[status::APACHE.says],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -101,14 +96,6 @@ impl Runtime for ApacheModPhp {
         format!("{}, {}", label::program(programs, apache::APACHE, "Apache"), label::php(programs, MODULE))
     }
 
-    fn status(&self) -> &'static [&'static str] {
-        &[status::APACHE.says]
-    }
-
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
-    }
-
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         let pool = pool::for_connections(cx.limits, cx.load);
         let children = cx.given.count("MaxRequestWorkers").unwrap_or(pool.workers).max(1);
@@ -123,40 +110,18 @@ impl Runtime for ApacheModPhp {
 
     /// Apache itself corrects such settings with a warning; they would not be what was measured.
     fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem> {
-        let mut problems = Vec::new();
-        let count = |name| tuning.count(name);
-        if let (Some(start), Some(most)) = (count("StartServers"), count("MaxRequestWorkers"))
-            && start > most
-        {
-            problems.push(TuningProblem {
-                tunable: "StartServers".to_owned(),
-                problem: format!("StartServers = {start} is more than MaxRequestWorkers = {most}"),
-                fix: "lower StartServers or raise MaxRequestWorkers".to_owned(),
-            });
-        }
-        if let (Some(least), Some(most)) = (count("MinSpareServers"), count("MaxSpareServers"))
-            && least >= most
-        {
-            problems.push(TuningProblem {
-                tunable: "MinSpareServers".to_owned(),
-                problem: format!("MinSpareServers = {least} is not less than MaxSpareServers = {most}"),
-                fix: "lower MinSpareServers or raise MaxSpareServers".to_owned(),
-            });
-        }
-        problems
+        let start = pool::out_of_order(tuning, "StartServers", "more than", "MaxRequestWorkers");
+        let spare = pool::out_of_order(tuning, "MinSpareServers", "not less than", "MaxSpareServers");
+        start.into_iter().chain(spare).collect()
     }
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
         Ok(Deployment {
             addresses: vec![front::address(), status::APACHE.address()],
-            front: front::id(),
-            app: cx.app.source.clone(),
-            container: None,
-            image: None,
             preparation: framework::preparation(cx.app, &lookup)?,
             probe: Some(apache::probe(cx, lookup.php(MODULE)?)?),
-            units: vec![unit(cx, &lookup)?],
+            ..front::deployment(&cx.app.source, vec![unit(cx, &lookup)?])
         })
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    AddressId, Balance, Balancer, BalancerKind, ComposeContext, Found, GracefulStop, Install, PlanError, Program,
-    Ready, Requirement, RunFile, RuntimeId, StopSignal, Unit, UnitId, VersionProbe,
+    AddressId, Balance, Balancer, BalancerKind, ComposeContext, GracefulStop, Install, PlanError, Program, Requirement,
+    RunFile, RuntimeId, StopSignal, Unit, VersionProbe,
 };
 
 use crate::nginx_fpm::takes_error_log;
@@ -25,18 +25,11 @@ const HAPROXY: Template =
     Template { name: "balancers/haproxy.cfg.j2", source: include_str!("../templates/balancers/haproxy.cfg.j2") };
 
 pub(crate) fn requirement(kind: BalancerKind) -> Requirement {
-    let (names, version, package, page): (&[&str], _, _, _) = match kind {
-        BalancerKind::Nginx => (
-            &["nginx"],
-            VersionProbe { args: &["-v"], prefix: "nginx/" },
-            "nginx",
-            "https://nginx.org/en/download.html",
-        ),
-        BalancerKind::Haproxy => {
-            (&["haproxy"], VersionProbe { args: &["-v"], prefix: "version " }, "haproxy", "https://www.haproxy.org/")
-        }
+    let (names, prefix, page) = match kind {
+        BalancerKind::Nginx => (&["nginx"], "nginx/", "https://nginx.org/en/download.html"),
+        BalancerKind::Haproxy => (&["haproxy"], "version ", "https://www.haproxy.org/"),
     };
-    let install = Install { package: Some(package.to_owned()), page: page.to_owned() };
+    let (version, install) = (VersionProbe { args: &["-v"], prefix }, Install::package(names[0], page));
     Requirement::Program { key: BALANCER, names, version, install }
 }
 
@@ -93,24 +86,12 @@ pub(crate) fn unit(balancer: &Balancer, replicas: &[AddressId], cx: &ComposeCont
             BalancerKind::Haproxy => files.push(file("front.pem", format!("{certificate}{key}"))),
         }
     }
+    let program = |args: &[&str]| Program::new(found.path.display().to_string(), args, BTreeMap::new());
     Ok(Unit {
-        id: UnitId::new(BALANCER),
-        build: None,
         files,
         folders: vec![PathBuf::from(BALANCER)],
-        check: Some(program(found, &check)),
-        program: program(found, &run),
+        check: Some(program(&check)),
         logs: vec![PathBuf::from("balancer/error.log")],
-        ready: Ready::Request,
-        statuses: Vec::new(),
-        stop: GracefulStop { signal, grace: GRACE + Duration::from_secs(2) },
+        ..Unit::new(BALANCER, program(&run), GracefulStop { signal, grace: GRACE + Duration::from_secs(2) })
     })
-}
-
-fn program(found: &Found, args: &[&str]) -> Program {
-    Program {
-        path: found.path.display().to_string(),
-        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-        env: BTreeMap::new(),
-    }
 }

@@ -123,8 +123,7 @@ pub(crate) fn check(lookup: &Lookup<'_>, app: &App) -> Result<Program, PlanError
 
 /// Runs any script under the command line program.
 pub(crate) fn php_program(lookup: &Lookup<'_>, app: &App, script: &str) -> Result<Program, PlanError> {
-    let args = ["-c", php_ini::PATH, script].map(str::to_owned).into();
-    Ok(Program { path: lookup.path(PHP)?, args, env: php_ini::environment(app) })
+    Ok(Program::new(lookup.path(PHP)?, &["-c", php_ini::PATH, script], php_ini::environment(app)))
 }
 
 /// Runs one of the scripts under the command line program.

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Documented, GracefulStop, Install, PlanError, ProcessModel, Program,
-    Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable,
-    TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    About, App, AppKind, DefaultsContext, Deployment, Documented, GracefulStop, Install, PlanError, ProcessModel,
+    Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, TunableKind, Tuning,
+    TuningProblem, Unit, VersionProbe,
 };
 
 use crate::caddy_site::{self, Scripts};
-use crate::lookup::Lookup;
+use crate::lookup::{self, Lookup};
 use crate::template::Template;
 use crate::web_root::WebRoot;
 use crate::{fpm, fpm_pool, front, label, recipe, status};
@@ -52,20 +52,15 @@ const TUNABLES: [Tunable; 11] = fpm_pool::behind(&[
 pub(crate) struct CaddyFpm;
 
 impl Runtime for CaddyFpm {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "Caddy in front of PHP-FPM"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::ProcessPerRequest
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::CADDY_FPM)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "Caddy in front of PHP-FPM",
+            process_model: ProcessModel::ProcessPerRequest,
+            recipe: Some(&recipe::CADDY_FPM),
+            status: &[status::CADDY.says, status::FPM.says],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -73,28 +68,16 @@ impl Runtime for CaddyFpm {
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        let mut all = vec![Requirement::Program {
-            key: CADDY,
-            names: &["caddy"],
-            // Debian's prints `2.6.2`, Caddy's own `v2.10.0 h1:...`; neither has a word before it, and both have
-            // this line among their environment.
-            version: VersionProbe { args: &["environ"], prefix: "caddy.Version=" },
-            install: install(),
-        }];
+        // Debian's prints `2.6.2`, Caddy's own `v2.10.0 h1:...`; neither has a word before it, and both have this line among
+        // their environment.
+        let version = VersionProbe { args: &["environ"], prefix: "caddy.Version=" };
+        let mut all = vec![lookup::program(&[CADDY], version, install())];
         all.extend(fpm::requirements(app));
         all
     }
 
     fn version(&self, programs: &Programs) -> String {
         format!("{}, {}", label::program(programs, CADDY, "Caddy"), label::php(programs, fpm::FPM))
-    }
-
-    fn status(&self) -> &'static [&'static str] {
-        &[status::CADDY.says, status::FPM.says]
-    }
-
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
     }
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
@@ -123,7 +106,7 @@ impl Runtime for CaddyFpm {
 }
 
 fn install() -> Install {
-    Install { package: Some("caddy".to_owned()), page: "https://caddyserver.com/docs/install".to_owned() }
+    Install::package(CADDY, "https://caddyserver.com/docs/install")
 }
 
 fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
@@ -143,25 +126,19 @@ fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
     let mut env: BTreeMap<String, String> =
         ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name.to_owned(), FOLDER.to_owned())).into();
     env.insert(GOMAXPROCS.to_owned(), lookup.count(GOMAXPROCS)?.to_string());
-    let program = |command: &str| -> Result<Program, PlanError> {
-        Ok(Program {
-            path: lookup.path(CADDY)?,
-            args: [command, "--config", "@{run}/caddy/Caddyfile", "--adapter", "caddyfile"].map(str::to_owned).into(),
-            env: env.clone(),
-        })
+    let path = lookup.path(CADDY)?;
+    let program = |command: &str| {
+        let args = [command, "--config", "@{run}/caddy/Caddyfile", "--adapter", "caddyfile"];
+        Program::new(path.clone(), &args, env.clone())
     };
+    // SIGTERM closes idle connections and waits for requests in flight, as long as grace_period says.
+    // https://caddyserver.com/docs/command-line#signals
+    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) };
     Ok(Unit {
-        id: UnitId::new(CADDY),
-        build: None,
         files: vec![RunFile { path: PathBuf::from("caddy/Caddyfile"), text: caddyfile }],
         folders: vec![PathBuf::from("caddy")],
-        check: Some(program("validate")?),
-        program: program("run")?,
-        logs: Vec::new(),
+        check: Some(program("validate")),
         statuses: vec![status::CADDY.source()],
-        ready: Ready::Request,
-        // SIGTERM closes idle connections and waits for requests in flight, as long as grace_period says.
-        // https://caddyserver.com/docs/command-line#signals
-        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
+        ..Unit::new(CADDY, program("run"), stop)
     })
 }

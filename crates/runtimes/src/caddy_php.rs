@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    DefaultsContext, Deployment, GracefulStop, Install, PlanError, Program, Ready, RenderContext, Role, RunFile,
-    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+    DefaultsContext, Deployment, GracefulStop, Install, PlanError, Program, RenderContext, Role, RunFile, StopSignal,
+    Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
 use crate::caddy_site::{self, Scripts};
@@ -147,9 +147,8 @@ pub(crate) fn defaults(cx: &DefaultsContext<'_>, mode: &str, reason: &str) -> Tu
 /// Settings that contradict each other or that the mode does not have.
 pub(crate) fn problems(tuning: &Tuning) -> Vec<TuningProblem> {
     let mut problems = Vec::new();
-    let mut add = |tunable: &str, problem: String, fix: String| {
-        problems.push(TuningProblem { tunable: tunable.to_owned(), problem, fix });
-    };
+    let mut add =
+        |tunable: &str, problem: String, fix: String| problems.push(TuningProblem::new(tunable, problem, fix));
     if tuning.get(MODE) == Some(CLASSIC) {
         for tunable in [WORKERS, MAX_REQUESTS] {
             if tuning.get(tunable).is_some() {
@@ -233,33 +232,23 @@ pub(crate) fn deployment(
     files.push(RunFile { path: PathBuf::from("frankenphp/Caddyfile"), text: caddyfile });
     let mut folders = php_ini::folders();
     folders.push(PathBuf::from("frankenphp"));
-    let run = |args: &[&str]| Program {
-        path: program.clone(),
-        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-        env: env.clone(),
+    let run = |args: &[&str]| Program::new(program.clone(), args, env.clone());
+    // SIGTERM: Caddy lets requests finish within its grace period. https://caddyserver.com/docs/command-line#signals
+    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) };
+    let server = run(&["run", "--config", "@{run}/frankenphp/Caddyfile", "--adapter", "caddyfile"]);
+    let unit = Unit {
+        files,
+        folders,
+        check: check.map(|script| run(&["php-cli", &script])),
+        logs: vec![php_ini::log()],
+        statuses: vec![status::FRANKENPHP.source()],
+        ..Unit::new(KEY, server, stop)
     };
     Ok(Deployment {
         addresses: vec![front::address(), php_probe::address(), status::FRANKENPHP.address()],
-        front: front::id(),
-        app: cx.app.source.clone(),
-        container: None,
-        image: None,
         preparation: framework::preparation_by(cx.app, |script| run(&["php-cli", script]))?,
         probe: Some(php_probe::at_address(cx.app, lookup.php(KEY)?, cx.limits)?),
-        units: vec![Unit {
-            id: UnitId::new(KEY),
-            build: None,
-            files,
-            folders,
-            check: check.map(|script| run(&["php-cli", &script])),
-            program: run(&["run", "--config", "@{run}/frankenphp/Caddyfile", "--adapter", "caddyfile"]),
-            logs: vec![php_ini::log()],
-            statuses: vec![status::FRANKENPHP.source()],
-            ready: Ready::Request,
-            // SIGTERM: Caddy lets requests finish within its grace period.
-            // https://caddyserver.com/docs/command-line#signals
-            stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
-        }],
+        ..front::deployment(&cx.app.source, vec![unit])
     })
 }
 

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use stampede_core::{
-    App, AppKind, BuildStep, Command, CommandReady, DefaultsContext, Deployment, Makes, PlanError, Preparation,
-    ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Runtime, RuntimeId, Tunable, Tuning,
-    TuningProblem, Unit, UnitId,
+    About, App, AppKind, BuildStep, Command, CommandReady, DefaultsContext, Deployment, Makes, PlanError, Preparation,
+    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Runtime, Tuning, Unit,
 };
 
 use crate::front;
@@ -23,21 +22,17 @@ const BUILT: &str = "custom/program";
 pub(crate) struct Custom;
 
 impl Runtime for Custom {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "any command that listens on $PORT, as the workload says"
-    }
-
-    /// What is least likely to flatter it: nothing is known of the command.
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::LongLivedWorkers
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::DISTRIBUTION)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "any command that listens on $PORT, as the workload says",
+            // What is least likely to flatter it: nothing is known of the command.
+            process_model: ProcessModel::LongLivedWorkers,
+            recipe: Some(&recipe::DISTRIBUTION),
+            status: &[],
+            // They are the command's own; see `Command::tunables`.
+            tunables: &[],
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -66,11 +61,6 @@ impl Runtime for Custom {
             .map_or_else(|| "the workload's own program".to_owned(), |found| found.path.display().to_string())
     }
 
-    /// They are the command's own; see [`stampede_core::Command::tunables`].
-    fn tunables(&self) -> &'static [Tunable] {
-        &[]
-    }
-
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         let mut tuning = Tuning::new();
         if let AppKind::Command(command) = &cx.app.kind {
@@ -81,25 +71,15 @@ impl Runtime for Custom {
         tuning.overlaid_with(cx.given)
     }
 
-    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
-        Vec::new()
-    }
-
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let AppKind::Command(command) = &cx.app.kind else {
             return Err(PlanError::AppKind(self.id()));
         };
         let lookup = Lookup::new(ID, cx);
         Ok(Deployment {
-            addresses: vec![front::address()],
-            front: front::id(),
-            app: cx.app.source.clone(),
-            container: None,
-            image: None,
             preparation: (!command.replacements.is_empty())
                 .then(|| Preparation { replacements: command.replacements.clone(), ..Preparation::default() }),
-            probe: None,
-            units: vec![unit(cx, command, &lookup)?],
+            ..front::deployment(&cx.app.source, vec![unit(cx, command, &lookup)?])
         })
     }
 }
@@ -114,19 +94,12 @@ fn unit(cx: &RenderContext<'_>, command: &Command, lookup: &Lookup<'_>) -> Resul
     // A shell changes the folder and is replaced by the command, which so gets the stop signal itself.
     let args = ["-c", "cd \"$0\" && exec \"$@\"", "@{app}"].map(str::to_owned).into_iter().chain(words).collect();
     Ok(Unit {
-        id: UnitId::new(ID),
         build: build.as_ref().map(|build| build_step(build, lookup)).transpose()?,
-        files: Vec::new(),
-        folders: Vec::new(),
-        check: None,
-        program: Program { path: "/bin/sh".to_owned(), args, env },
-        logs: Vec::new(),
-        statuses: Vec::new(),
         ready: match ready {
             CommandReady::Port => Ready::Port(front::id()),
             CommandReady::Request => Ready::Request,
         },
-        stop: *stop,
+        ..Unit::new(ID, Program { path: "/bin/sh".to_owned(), args, env }, *stop)
     })
 }
 

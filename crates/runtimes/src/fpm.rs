@@ -6,7 +6,7 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     Address, AddressId, AddressKind, App, Deployment, GracefulStop, PhpProbe, PhpSapi, PlanError, Program, Ready,
-    RenderContext, Requirement, RunFile, StopSignal, Tuning, Unit, UnitId,
+    RenderContext, Requirement, RunFile, StopSignal, Tuning, Unit,
 };
 
 use crate::lookup::Lookup;
@@ -73,14 +73,10 @@ pub(crate) fn behind_with(
     }
     Ok(Deployment {
         addresses,
-        front: front::id(),
-        app: cx.app.source.clone(),
-        container: None,
-        image: None,
         preparation: framework::preparation(cx.app, lookup)?,
         probe: Some(probe),
         // FPM first: a web server that is asked before it could reach FPM would answer 502.
-        units: vec![fpm, web_server],
+        ..front::deployment(&cx.app.source, vec![fpm, web_server])
     })
 }
 
@@ -101,30 +97,23 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
     })?;
     let run = ["-F", "-y", "@{run}/php-fpm/php-fpm.conf", "-c", php_ini::PATH];
     let told = if keeps_connections(cx.tuning) { status::FPM_WORKERS } else { status::FPM };
-    let program = |args: &[&str]| -> Result<Program, PlanError> {
-        Ok(Program {
-            path: lookup.path(FPM)?,
-            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-            env: php_ini::environment(cx.app),
-        })
-    };
+    let path = lookup.path(FPM)?;
+    let program = |args: &[&str]| Program::new(path.clone(), args, php_ini::environment(cx.app));
     let mut folders = php_ini::folders();
     folders.push(PathBuf::from("php-fpm"));
+    // SIGQUIT lets workers finish their requests. https://www.php.net/manual/en/install.fpm.php
+    let stop = GracefulStop { signal: StopSignal::Quit, grace: Duration::from_secs(5) };
     Ok(Unit {
-        id: UnitId::new(FPM),
-        build: None,
         files: vec![
             php_ini::file(cx.app, build, cx.limits)?,
             RunFile { path: PathBuf::from("php-fpm/php-fpm.conf"), text: conf },
         ],
         folders,
-        check: Some(program(&[&["-t"], &run[..]].concat())?),
-        program: program(&run)?,
+        check: Some(program(&[&["-t"], &run[..]].concat())),
         logs: vec![PathBuf::from("php-fpm/error.log"), php_ini::log()],
         statuses: tells_status(&build.version).then(|| told.source()).into_iter().collect(),
         ready: Ready::Port(AddressId::new(ADDRESS)),
-        // SIGQUIT lets workers finish their requests. https://www.php.net/manual/en/install.fpm.php
-        stop: GracefulStop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },
+        ..Unit::new(FPM, program(&run), stop)
     })
 }
 

@@ -164,11 +164,8 @@ pub(crate) fn problems(tuning: &Tuning) -> Vec<TuningProblem> {
             continue;
         }
         for name in settings.iter().filter(|name| tuning.get(name).is_some()) {
-            problems.push(TuningProblem {
-                tunable: (*name).to_owned(),
-                problem: format!("pm = {mode} does not have {name}"),
-                fix: format!("leave it out, or set pm = {modes_name}"),
-            });
+            let fix = format!("leave it out, or set pm = {modes_name}");
+            problems.push(TuningProblem::new(name, format!("pm = {mode} does not have {name}"), fix));
         }
     }
     if mode == "dynamic" {
@@ -185,17 +182,7 @@ fn contradictions(tuning: &Tuning) -> Vec<TuningProblem> {
         ("pm.start_servers", "pm.max_spare_servers"),
         ("pm.max_spare_servers", "pm.max_children"),
     ];
-    ORDER
-        .iter()
-        .filter_map(|(smaller, larger)| {
-            let (low, high) = (tuning.count(smaller)?, tuning.count(larger)?);
-            (low > high).then(|| TuningProblem {
-                tunable: (*smaller).to_owned(),
-                problem: format!("{smaller} = {low} is more than {larger} = {high}"),
-                fix: format!("lower {smaller} or raise {larger}"),
-            })
-        })
-        .collect()
+    ORDER.iter().filter_map(|(smaller, larger)| pool::out_of_order(tuning, smaller, "more than", larger)).collect()
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, Recipe, RenderContext,
-    Requirement, RunFile, Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
+    About, App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, RenderContext,
+    Requirement, RunFile, Runtime, Tuning, TuningProblem,
 };
 
 use crate::bridge::Kept;
@@ -31,21 +31,16 @@ const OCTANE_SINCE: [u32; 2] = [2, 2];
 pub(crate) struct FrankenPhp;
 
 impl Runtime for FrankenPhp {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "FrankenPHP, classic or with workers"
-    }
-
-    /// That of its workers; in classic mode the application starts afresh for each request.
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::LongLivedWorkers
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::FRANKENPHP)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "FrankenPHP, classic or with workers",
+            // That of its workers; in classic mode the application starts afresh for each request.
+            process_model: ProcessModel::LongLivedWorkers,
+            recipe: Some(&recipe::FRANKENPHP),
+            status: &[status::FRANKENPHP.says],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -53,9 +48,7 @@ impl Runtime for FrankenPhp {
     }
 
     fn suits(&self, kind: &AppKind, given: &Tuning) -> Result<(), TuningProblem> {
-        let problem = |problem: &str, fix: &str| {
-            Err(TuningProblem { tunable: MODE.to_owned(), problem: problem.to_owned(), fix: fix.to_owned() })
-        };
+        let problem = |problem: &str, fix: &str| Err(TuningProblem::new(MODE, problem, fix));
         match (kind, given.get(MODE)) {
             (AppKind::FrontController { .. } | AppKind::Scripts { .. }, Some(WORKER)) => problem(
                 "asks a plain front controller for a worker mode, which it does not have: it answers one request and ends",
@@ -87,14 +80,6 @@ impl Runtime for FrankenPhp {
         let php = label::php(programs, caddy_php::KEY);
         let both = format!("{}, {php}", label::program(programs, caddy_php::KEY, "FrankenPHP"));
         octane::named(both, programs)
-    }
-
-    fn status(&self) -> &'static [&'static str] {
-        &[status::FRANKENPHP.says]
-    }
-
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
     }
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {

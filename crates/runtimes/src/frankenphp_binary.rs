@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, RenderContext, Requirement,
-    Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
+    About, App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, RenderContext,
+    Requirement, Runtime, Tuning, TuningProblem,
 };
 
 use crate::caddy_php::{self, CLASSIC, MODE, Served, TUNABLES, WORKER};
@@ -18,17 +18,16 @@ const ID: &str = "frankenphp-binary";
 pub(crate) struct FrankenPhpBinary;
 
 impl Runtime for FrankenPhpBinary {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "an application inside a FrankenPHP binary"
-    }
-
-    /// That of its workers; in classic mode the application starts afresh for each request.
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::LongLivedWorkers
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "an application inside a FrankenPHP binary",
+            // That of its workers; in classic mode the application starts afresh for each request.
+            process_model: ProcessModel::LongLivedWorkers,
+            recipe: None,
+            status: &[status::FRANKENPHP.says],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -37,11 +36,11 @@ impl Runtime for FrankenPhpBinary {
 
     fn suits(&self, kind: &AppKind, given: &Tuning) -> Result<(), TuningProblem> {
         match (kind, given.get(MODE)) {
-            (AppKind::EmbeddedPhp { worker: None, .. }, Some(WORKER)) => Err(TuningProblem {
-                tunable: MODE.to_owned(),
-                problem: "asks for a worker mode, but the application names no worker script".to_owned(),
-                fix: "add worker: public/worker.php to the app, or set mode to classic".to_owned(),
-            }),
+            (AppKind::EmbeddedPhp { worker: None, .. }, Some(WORKER)) => Err(TuningProblem::new(
+                MODE,
+                "asks for a worker mode, but the application names no worker script",
+                "add worker: public/worker.php to the app, or set mode to classic",
+            )),
             _ => Ok(()),
         }
     }
@@ -66,14 +65,6 @@ impl Runtime for FrankenPhpBinary {
         }
         let php = label::php(programs, caddy_php::KEY);
         format!("{}, {php}, embedded", label::program(programs, caddy_php::KEY, "FrankenPHP"))
-    }
-
-    fn status(&self) -> &'static [&'static str] {
-        &[status::FRANKENPHP.says]
-    }
-
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
     }
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {

@@ -1,6 +1,8 @@
 //! What web servers in front have in common.
 
-use stampede_core::{Address, AddressId, AddressKind};
+use std::path::Path;
+
+use stampede_core::{Address, AddressId, AddressKind, Deployment, Unit};
 
 /// How long idle connections are kept by default: longer than any trial, so that only the client closes one.
 pub(crate) const KEEPALIVE_SECONDS: u64 = 3600;
@@ -16,4 +18,18 @@ pub(crate) fn address() -> Address {
 /// Its name.
 pub(crate) fn id() -> AddressId {
     AddressId::new("front")
+}
+
+/// A deployment of these units that takes the load at that address, with nothing prepared and PHP not asked.
+pub(crate) fn deployment(app: &Path, units: Vec<Unit>) -> Deployment {
+    Deployment {
+        addresses: vec![address()],
+        front: id(),
+        app: app.to_owned(),
+        container: None,
+        image: None,
+        preparation: None,
+        probe: None,
+        units,
+    }
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, CaseRole, DefaultsContext, Deployment, GracefulStop, PlanError, ProcessModel, Program, Programs,
-    Ready, Recipe, RenderContext, Requirement, RunFile, Runtime, RuntimeId, StopSignal, Tunable, Tuning, TuningProblem,
-    Unit, UnitId,
+    About, App, AppKind, CaseRole, DefaultsContext, Deployment, GracefulStop, PlanError, ProcessModel, Program,
+    Programs, RenderContext, Requirement, RunFile, Runtime, StopSignal, Tuning, Unit,
 };
 
 use crate::lookup::Lookup;
@@ -34,24 +33,19 @@ const MODULE: Template = Template {
 pub(crate) struct FunctionsFrameworkGo;
 
 impl Runtime for FunctionsFrameworkGo {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "a Go function behind the functions framework, for reference"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::EventLoop
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "a Go function behind the functions framework, for reference",
+            process_model: ProcessModel::EventLoop,
+            recipe: Some(&recipe::DISTRIBUTION),
+            status: &[],
+            tunables: &go::TUNABLES,
+        }
     }
 
     fn role(&self) -> CaseRole {
         CaseRole::Reference
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::DISTRIBUTION)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -66,16 +60,8 @@ impl Runtime for FunctionsFrameworkGo {
         format!("functions-framework-go {FRAMEWORK} or newer, {}", label::program(programs, go::GO, "Go"))
     }
 
-    fn tunables(&self) -> &'static [Tunable] {
-        &go::TUNABLES
-    }
-
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         go::defaults(cx)
-    }
-
-    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
-        Vec::new()
     }
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
@@ -92,27 +78,11 @@ impl Runtime for FunctionsFrameworkGo {
         env.insert("HOST".to_owned(), "@{front.host}".to_owned());
         env.insert("PORT".to_owned(), "@{front.port}".to_owned());
         env.insert(go::GOMAXPROCS.to_owned(), lookup.count(go::GOMAXPROCS)?.to_string());
-        Ok(Deployment {
-            addresses: vec![front::address()],
-            front: front::id(),
-            app: cx.app.source.clone(),
-            container: None,
-            image: None,
-            preparation: None,
-            probe: None,
-            units: vec![Unit {
-                id: UnitId::new("function"),
-                build: Some(go::build(&lookup, PROGRAM, files)?),
-                files: Vec::new(),
-                folders: Vec::new(),
-                check: None,
-                program: Program { path: format!("@{{run}}/{PROGRAM}"), args: Vec::new(), env },
-                logs: Vec::new(),
-                statuses: Vec::new(),
-                ready: Ready::Request,
-                // The framework has no graceful stop: SIGTERM ends the program at once.
-                stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(2) },
-            }],
-        })
+        let program = Program::new(format!("@{{run}}/{PROGRAM}"), &[], env);
+        // The framework has no graceful stop: SIGTERM ends the program at once.
+        let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(2) };
+        let build = Some(go::build(&lookup, PROGRAM, files)?);
+        let unit = Unit { build, ..Unit::new("function", program, stop) };
+        Ok(front::deployment(&cx.app.source, vec![unit]))
     }
 }

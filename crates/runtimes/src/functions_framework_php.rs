@@ -5,9 +5,8 @@
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, GracefulStop, PhpSapi, PlanError, ProcessModel, Program, Programs,
-    Ready, Recipe, RenderContext, Requirement, Runtime, RuntimeId, StopSignal, Tunable, Tuning, TuningProblem, Unit,
-    UnitId,
+    About, App, AppKind, DefaultsContext, Deployment, GracefulStop, PhpSapi, PlanError, ProcessModel, Program,
+    Programs, RenderContext, Requirement, Runtime, StopSignal, Tuning, Unit,
 };
 
 use crate::lookup::Lookup;
@@ -22,20 +21,15 @@ const PACKAGE: &str = "google/cloud-functions-framework";
 pub(crate) struct FunctionsFrameworkPhp;
 
 impl Runtime for FunctionsFrameworkPhp {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "functions framework for PHP (closes every connection)"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::ProcessPerRequest
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::CLI)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "functions framework for PHP (closes every connection)",
+            process_model: ProcessModel::ProcessPerRequest,
+            recipe: Some(&recipe::CLI),
+            status: &[],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -50,18 +44,10 @@ impl Runtime for FunctionsFrameworkPhp {
         format!("{}, {}", label::program(programs, PACKAGE, "functions framework"), label::php(programs, PHP))
     }
 
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
-    }
-
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         Tuning::new()
             .with_default(WORKERS, 1, "the platform's buildpack starts one process and adds instances")
             .overlaid_with(cx.given)
-    }
-
-    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
-        Vec::new()
     }
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
@@ -75,41 +61,27 @@ impl Runtime for FunctionsFrameworkPhp {
         env.insert("FUNCTION_SOURCE".to_owned(), format!("@{{app}}/{}", script.display()));
         env.insert("FUNCTION_TARGET".to_owned(), function.clone());
         env.insert("FUNCTION_SIGNATURE_TYPE".to_owned(), "http".to_owned());
-        let check = Program {
-            path: path.clone(),
-            args: ["-c", php_ini::PATH, "-l", &format!("@{{app}}/{}", script.display())].map(str::to_owned).into(),
-            env: env.clone(),
-        };
+        let args = ["-c", php_ini::PATH, "-l", &format!("@{{app}}/{}", script.display())];
+        let check = Program::new(path.clone(), &args, env.clone());
         let workers = lookup.count(WORKERS)?;
         // The server refuses 1 with a warning; without the variable it has the one process.
         if workers > 1 {
             env.insert(WORKERS.to_owned(), workers.to_string());
         }
+        let args = ["-c", php_ini::PATH, "-q", "-q", "-S", "@{front}", &router];
+        // Like the built-in server without a framework: no graceful stop.
+        let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(2) };
+        let unit = Unit {
+            files: vec![php_ini::file(cx.app, lookup.php(PHP)?, cx.limits)?],
+            folders: php_ini::folders(),
+            check: Some(check),
+            logs: vec![php_ini::log()],
+            ..Unit::new(PHP, Program::new(path, &args, env), stop)
+        };
         Ok(Deployment {
-            addresses: vec![front::address()],
-            front: front::id(),
-            app: cx.app.source.clone(),
-            container: None,
-            image: None,
             preparation: php_probe::saved_before(cx.app, &lookup, None)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
-            units: vec![Unit {
-                id: UnitId::new(PHP),
-                build: None,
-                files: vec![php_ini::file(cx.app, lookup.php(PHP)?, cx.limits)?],
-                folders: php_ini::folders(),
-                check: Some(check),
-                program: Program {
-                    path,
-                    args: ["-c", php_ini::PATH, "-q", "-q", "-S", "@{front}", &router].map(str::to_owned).into(),
-                    env,
-                },
-                logs: vec![php_ini::log()],
-                statuses: Vec::new(),
-                ready: Ready::Request,
-                // Like the built-in server without a framework: no graceful stop.
-                stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(2) },
-            }],
+            ..front::deployment(&cx.app.source, vec![unit])
         })
     }
 }

@@ -1,13 +1,12 @@
 //! A Go program that is its own web server: the point of reference outside PHP.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, BuildStep, CaseRole, DefaultsContext, Deployment, GracefulStop, Install, Makes, PlanError,
-    ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId,
-    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    About, App, AppKind, BuildStep, CaseRole, DefaultsContext, Deployment, GracefulStop, Install, Makes, PlanError,
+    ProcessModel, Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable,
+    TunableKind, Tuning, Unit, VersionProbe,
 };
 
 use crate::lookup::Lookup;
@@ -30,24 +29,19 @@ pub(crate) const TUNABLES: [Tunable; 1] = [Tunable {
 pub(crate) struct Go;
 
 impl Runtime for Go {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "a Go program, for reference"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::EventLoop
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "a Go program, for reference",
+            process_model: ProcessModel::EventLoop,
+            recipe: Some(&recipe::DISTRIBUTION),
+            status: &[],
+            tunables: &TUNABLES,
+        }
     }
 
     fn role(&self) -> CaseRole {
         CaseRole::Reference
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::DISTRIBUTION)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -62,16 +56,8 @@ impl Runtime for Go {
         label::program(programs, GO, "Go")
     }
 
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
-    }
-
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         defaults(cx)
-    }
-
-    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
-        Vec::new()
     }
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
@@ -82,28 +68,11 @@ impl Runtime for Go {
         let mut env = cx.app.env.clone();
         env.insert("LISTEN".to_owned(), "@{front}".to_owned());
         env.insert(GOMAXPROCS.to_owned(), lookup.count(GOMAXPROCS)?.to_string());
-        Ok(Deployment {
-            addresses: vec![front::address()],
-            front: front::id(),
-            app: cx.app.source.clone(),
-            container: None,
-            image: None,
-            preparation: None,
-            probe: None,
-            units: vec![Unit {
-                id: UnitId::new(GO),
-                build: Some(build(&lookup, PROGRAM, Vec::new())?),
-                files: Vec::new(),
-                folders: Vec::new(),
-                check: None,
-                program: Program { path: format!("@{{run}}/{PROGRAM}"), args: Vec::new(), env },
-                logs: Vec::new(),
-                statuses: Vec::new(),
-                ready: Ready::Request,
-                // Programs of this kind end on SIGTERM when the requests in flight are answered.
-                stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
-            }],
-        })
+        let program = Program::new(format!("@{{run}}/{PROGRAM}"), &[], env);
+        // Programs of this kind end on SIGTERM when the requests in flight are answered.
+        let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) };
+        let unit = Unit { build: Some(build(&lookup, PROGRAM, Vec::new())?), ..Unit::new(GO, program, stop) };
+        Ok(front::deployment(&cx.app.source, vec![unit]))
     }
 }
 
@@ -113,7 +82,7 @@ pub(crate) fn requirement() -> Requirement {
         key: GO,
         name: "go",
         version: VersionProbe { args: &["version"], prefix: "go version go" },
-        install: Install { package: Some("golang-go".to_owned()), page: "https://go.dev/dl/".to_owned() },
+        install: Install::package("golang-go", "https://go.dev/dl/"),
     }
 }
 
@@ -128,23 +97,17 @@ pub(crate) fn defaults(cx: &DefaultsContext<'_>) -> Tuning {
 
 /// Compiles the application, or a program of these files around it.
 pub(crate) fn build(lookup: &Lookup<'_>, output: &str, files: Vec<RunFile>) -> Result<BuildStep, PlanError> {
+    // The copy of the application is no repository of its own, so no version control is asked.
     let mut args = vec!["build", "-trimpath", "-buildvcs=false", "-o", "@{output}"];
     if !files.is_empty() {
         // What the program around it needs is found and noted in its own go.mod.
         args.push("-mod=mod");
     }
     args.push(".");
+    // No C compiler is needed, and the toolchain is the one whose version is recorded.
+    let env = [("CGO_ENABLED", "0"), ("GOTOOLCHAIN", "local")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     Ok(BuildStep {
-        program: Program {
-            path: lookup.path(GO)?,
-            // The copy of the application is no repository of its own, so no version control is asked.
-            args: args.into_iter().map(str::to_owned).collect(),
-            env: BTreeMap::from([
-                // No C compiler is needed, and the toolchain is the one whose version is recorded.
-                ("CGO_ENABLED".to_owned(), "0".to_owned()),
-                ("GOTOOLCHAIN".to_owned(), "local".to_owned()),
-            ]),
-        },
+        program: Program::new(lookup.path(GO)?, &args, env.into()),
         files,
         output: PathBuf::from(output),
         makes: Makes::Program,

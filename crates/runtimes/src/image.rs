@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, Container, DefaultsContext, Deployment, FastCgiFront, GracefulStop, ImageApp, ImageSign, ImageSource,
-    KnownImage, PlanError, ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId,
-    StopSignal, Tunable, Tuning, TuningProblem, Unit, UnitId,
+    About, App, AppKind, Container, DefaultsContext, Deployment, FastCgiFront, GracefulStop, ImageApp, ImageSign,
+    ImageSource, KnownImage, PlanError, ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Runtime,
+    StopSignal, Tuning, Unit,
 };
 
 use crate::front;
@@ -44,17 +44,17 @@ static NGINX: FastCgiFront = FastCgiFront {
 pub(crate) struct Image;
 
 impl Runtime for Image {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "any image of a container that listens on a port, by --image, --dockerfile or --compose"
-    }
-
-    /// What is least likely to flatter it: nothing is known of what it runs.
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::LongLivedWorkers
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "any image of a container that listens on a port, by --image, --dockerfile or --compose",
+            // What is least likely to flatter it: nothing is known of what it runs.
+            process_model: ProcessModel::LongLivedWorkers,
+            recipe: None,
+            status: &[],
+            // They are the image's environment variables, see `serves_images`.
+            tunables: &[],
+        }
     }
 
     fn serves_images(&self) -> bool {
@@ -78,17 +78,8 @@ impl Runtime for Image {
         format!("{} ({id})", found.path.display())
     }
 
-    /// They are the image's environment variables, see [`Runtime::serves_images`].
-    fn tunables(&self) -> &'static [Tunable] {
-        &[]
-    }
-
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         cx.given.clone()
-    }
-
-    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
-        Vec::new()
     }
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
@@ -99,26 +90,11 @@ impl Runtime for Image {
         let image = found.path.display().to_string();
         let mut env = cx.app.env.clone();
         env.extend(cx.tuning.iter().map(|(name, setting)| (name.to_owned(), setting.value.clone())));
+        let program = Program { path: image.clone(), args: command.clone(), env };
+        // The engine sends the image's own signal.
+        let stop = GracefulStop { signal: StopSignal::Term, grace: GRACE };
+        let unit = Unit { ready: Ready::Port(front::id()), ..Unit::new(ID, program, stop) };
         Ok(Deployment {
-            addresses: vec![front::address()],
-            front: front::id(),
-            app: cx.app.source.clone(),
-            preparation: None,
-            probe: None,
-            units: vec![Unit {
-                id: UnitId::new(ID),
-                build: None,
-                files: Vec::new(),
-                folders: Vec::new(),
-                check: None,
-                program: Program { path: image.clone(), args: command.clone(), env },
-                logs: Vec::new(),
-                statuses: Vec::new(),
-                ready: Ready::Port(front::id()),
-                // The engine sends the image's own signal.
-                stop: GracefulStop { signal: StopSignal::Term, grace: GRACE },
-            }],
-            image: None,
             container: Some(Container {
                 image,
                 id: found.version.clone(),
@@ -133,6 +109,7 @@ impl Runtime for Image {
                 fast_cgi: NGINX,
                 known: KNOWN,
             }),
+            ..front::deployment(&cx.app.source, vec![unit])
         })
     }
 }

@@ -2,9 +2,16 @@
 
 use std::path::Path;
 
-use stampede_core::{App, AppKind, Found, Install, PhpBuild, PlanError, RenderContext, RuntimeId};
+use stampede_core::{
+    App, AppKind, Found, Install, PhpBuild, PlanError, RenderContext, Requirement, RuntimeId, VersionProbe,
+};
 
 use crate::label;
+
+/// A program by the first of its names.
+pub(crate) fn program(names: &'static [&'static str], version: VersionProbe, install: Install) -> Requirement {
+    Requirement::Program { key: names.first().copied().unwrap_or_default(), names, version, install }
+}
 
 /// A context as one runtime reads it.
 pub(crate) struct Lookup<'a> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     BuildStep, Bytes, ComposeContext, Found, GracefulStop, InitScript, Makes, PlanError, Program, ReadBack, Ready,
-    Requirement, RunFile, Service, ServiceKind, StopSignal, Unit, UnitId,
+    Requirement, RunFile, Service, ServiceKind, StopSignal, Unit,
 };
 
 use crate::service::{
@@ -23,6 +23,10 @@ pub(crate) const PAGE: &str = "https://mariadb.org/download/";
 
 /// The database that is made for the application.
 const DATABASE: &str = "stampede";
+
+/// Where its clients find it, and as whom: [`USER`].
+const CONNECTION: [&str; 5] =
+    ["--no-defaults", "--protocol=tcp", "--host=@{mariadb.host}", "--port=@{mariadb.port}", "--user=stampede"];
 
 const CONF: Template =
     Template { name: "services/mariadb.cnf.j2", source: include_str!("../templates/services/mariadb.cnf.j2") };
@@ -46,13 +50,7 @@ pub(crate) fn dumper() -> Requirement {
 /// The application's database as SQL, without what differs from one dump of the same rows to the next.
 /// <https://mariadb.com/docs/server/clients-and-utilities/backup-restore-and-import-clients/mariadb-dump>
 pub(crate) fn dump(dump: &Found) -> Program {
-    let user = format!("--user={USER}");
     let args = [
-        "--no-defaults",
-        "--protocol=tcp",
-        "--host=@{mariadb.host}",
-        "--port=@{mariadb.port}",
-        &user,
         "--default-character-set=utf8mb4",
         "--single-transaction",
         "--order-by-primary",
@@ -62,7 +60,7 @@ pub(crate) fn dump(dump: &Found) -> Program {
         "--skip-comments",
         DATABASE,
     ];
-    program(dump, &args, &[("MYSQL_PWD", PASSWORD)])
+    program(dump, &[&CONNECTION[..], &args].concat(), &[("MYSQL_PWD", PASSWORD)])
 }
 
 /// Under the names of MariaDB's own container image, for Symfony (`DATABASE_URL`) and for Laravel (`DB_*`).
@@ -101,17 +99,13 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
          WHERE LOWER(VARIABLE_NAME) IN ({})",
         quoted(&settings)
     );
+    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(15) };
     let unit = Unit {
-        id: UnitId::new(KIND.id()),
         build: Some(data_folder([found(KIND, INSTALL, cx)?, server, client], cx.init.get(&KIND))),
         files: vec![file(KIND, "my.cnf", conf), file(KIND, "init.sql", grants)],
         folders: ["mariadb", "mariadb/tmp"].map(PathBuf::from).into(),
-        check: None,
-        program: program(server, &["--defaults-file=@{run}/mariadb/my.cnf"], &[]),
-        logs: Vec::new(),
         ready: Ready::Program(ask(client, &[], "SELECT 1")),
-        statuses: Vec::new(),
-        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(15) },
+        ..Unit::new(KIND.id(), program(server, &["--defaults-file=@{run}/mariadb/my.cnf"], &[]), stop)
     };
     let read_back = ReadBack { program: ask(client, &[], &read), asked: settings };
     Ok(Rendered { unit, read_back })
@@ -123,18 +117,8 @@ pub(crate) fn ask_database(client: &Found, question: &str) -> Program {
 }
 
 fn ask(client: &Found, more: &[&str], question: &str) -> Program {
-    let user = format!("--user={USER}");
-    let fixed = [
-        "--no-defaults",
-        "--protocol=tcp",
-        "--host=@{mariadb.host}",
-        "--port=@{mariadb.port}",
-        &user,
-        "--connect-timeout=5",
-        "--skip-column-names",
-        "--batch",
-    ];
-    program(client, &[&fixed, more, &["--execute", question]].concat(), &[("MYSQL_PWD", PASSWORD)])
+    let fixed = ["--connect-timeout=5", "--skip-column-names", "--batch"];
+    program(client, &[&CONNECTION[..], &fixed, more, &["--execute", question]].concat(), &[("MYSQL_PWD", PASSWORD)])
 }
 
 fn defaults(service: &Service) -> Vec<(&'static str, String)> {

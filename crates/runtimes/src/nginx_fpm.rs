@@ -1,16 +1,17 @@
 //! nginx in front of PHP-FPM.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Documented, GracefulStop, Install, PlanError, ProcessModel, Program,
-    Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable,
-    TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    About, App, AppKind, DefaultsContext, Deployment, Documented, GracefulStop, Install, PlanError, ProcessModel,
+    Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, TunableKind, Tuning,
+    TuningProblem, Unit, VersionProbe,
 };
 
-use crate::lookup::Lookup;
+use crate::lookup::{self, Lookup};
 use crate::supervisord::{self, SUPERVISORD};
 use crate::template::Template;
 use crate::web_root::WebRoot;
@@ -120,20 +121,15 @@ const TUNABLES: [Tunable; 20] = fpm_pool::behind(&FRONT_TUNABLES);
 pub(crate) struct NginxFpm;
 
 impl Runtime for NginxFpm {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "nginx in front of PHP-FPM"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::ProcessPerRequest
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::FPM)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "nginx in front of PHP-FPM",
+            process_model: ProcessModel::ProcessPerRequest,
+            recipe: Some(&recipe::FPM),
+            status: &[status::NGINX.says, status::FPM.says],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -141,15 +137,8 @@ impl Runtime for NginxFpm {
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        let mut all = vec![Requirement::Program {
-            key: NGINX,
-            names: &["nginx"],
-            version: VersionProbe { args: &["-v"], prefix: "nginx/" },
-            install: Install {
-                package: Some("nginx".to_owned()),
-                page: "https://nginx.org/en/download.html".to_owned(),
-            },
-        }];
+        let install = Install::package(NGINX, "https://nginx.org/en/download.html");
+        let mut all = vec![lookup::program(&[NGINX], VersionProbe { args: &["-v"], prefix: "nginx/" }, install)];
         all.extend(fpm::requirements(app));
         all
     }
@@ -164,14 +153,6 @@ impl Runtime for NginxFpm {
             Some(found) => format!("{both}, supervisord {}", found.version),
             None => both,
         }
-    }
-
-    fn status(&self) -> &'static [&'static str] {
-        &[status::NGINX.says, status::FPM.says]
-    }
-
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
     }
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
@@ -252,36 +233,27 @@ fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
     if takes_error_log(&lookup.program(NGINX)?.version) {
         run.extend(["-e", "@{run}/nginx/error.log"]);
     }
-    let program = |args: &[&str]| -> Result<Program, PlanError> {
-        Ok(Program {
-            path: lookup.path(NGINX)?,
-            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-            env: std::collections::BTreeMap::new(),
-        })
-    };
+    let path = lookup.path(NGINX)?;
+    let program = |args: &[&str]| Program::new(path.clone(), args, BTreeMap::new());
+    // SIGQUIT lets requests finish and closes idle connections at once. https://nginx.org/en/docs/control.html
+    let stop = GracefulStop { signal: StopSignal::Quit, grace: Duration::from_secs(5) };
     Ok(Unit {
-        id: UnitId::new(NGINX),
-        build: None,
         files: vec![
             RunFile { path: PathBuf::from("nginx/nginx.conf"), text: conf },
             RunFile { path: PathBuf::from("nginx/fastcgi.conf"), text: fastcgi },
         ],
         folders: vec![PathBuf::from("nginx")],
-        check: Some(program(&[&["-t", "-q"], &run[..]].concat())?),
-        program: program(&run)?,
+        check: Some(program(&[&["-t", "-q"], &run[..]].concat())),
         logs: vec![PathBuf::from("nginx/error.log")],
         statuses: vec![status::NGINX.source()],
-        ready: Ready::Request,
-        // SIGQUIT lets requests finish and closes idle connections at once. https://nginx.org/en/docs/control.html
-        stop: GracefulStop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },
+        ..Unit::new(NGINX, program(&run), stop)
     })
 }
 
 /// Whether nginx has the option `-e`, which keeps it from opening the distribution's log before it reads ours: since
 /// 1.19.5. <https://nginx.org/en/docs/switches.html>
 pub(crate) fn takes_error_log(version: &str) -> bool {
-    let numbers: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
-    numbers >= vec![1, 19, 5]
+    label::numbers(version) >= vec![1, 19, 5]
 }
 
 #[cfg(test)]

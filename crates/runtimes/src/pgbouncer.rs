@@ -6,7 +6,6 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     ComposeContext, GracefulStop, PlanError, ReadBack, Ready, Requirement, Service, ServiceKind, StopSignal, Unit,
-    UnitId,
 };
 
 use crate::postgres;
@@ -31,21 +30,17 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
     let settings = settings(service, &defaults.map(|(name, value)| (name, value.to_owned())));
     let conf = CONF.fill(context! { settings => plain_lines(&settings) })?;
     let ask = |database: &str, question: &str| postgres::ask(psql, KIND.id(), database, question);
+    // It waits for its clients, which are gone by then. https://www.pgbouncer.org/usage.html#signals
+    let stop = GracefulStop { signal: StopSignal::Int, grace: Duration::from_secs(5) };
+    let server = program(found(KIND, PGBOUNCER, cx)?, &["@{run}/pgbouncer/pgbouncer.ini"], &[]);
     let unit = Unit {
-        id: UnitId::new(KIND.id()),
-        build: None,
         files: vec![
             file(KIND, "pgbouncer.ini", conf),
             file(KIND, "userlist.txt", format!("\"{USER}\" \"{PASSWORD}\"\n")),
         ],
         folders: vec![PathBuf::from(PGBOUNCER)],
-        check: None,
-        program: program(found(KIND, PGBOUNCER, cx)?, &["@{run}/pgbouncer/pgbouncer.ini"], &[]),
-        logs: Vec::new(),
         ready: Ready::Program(ask("postgres", "SELECT 1")),
-        // It waits for its clients, which are gone by then. https://www.pgbouncer.org/usage.html#signals
-        statuses: Vec::new(),
-        stop: GracefulStop { signal: StopSignal::Int, grace: Duration::from_secs(5) },
+        ..Unit::new(KIND.id(), server, stop)
     };
     let read_back = ReadBack { program: ask(PGBOUNCER, "SHOW CONFIG"), asked: settings };
     Ok(Rendered { unit, read_back })

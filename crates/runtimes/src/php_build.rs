@@ -19,5 +19,5 @@ pub(crate) fn wants(app: &App, optional: &[&str]) -> PhpWants {
 
 /// How to get PHP.
 pub(crate) fn install(package: &str) -> Install {
-    Install { package: Some(package.to_owned()), page: "https://www.php.net/manual/en/install.php".to_owned() }
+    Install::package(package, "https://www.php.net/manual/en/install.php")
 }

@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    Address, AddressId, AddressKind, App, AppKind, CaseRole, DefaultsContext, Deployment, GracefulStop, PhpSapi,
-    PlanError, ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime,
-    RuntimeId, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+    About, App, AppKind, CaseRole, DefaultsContext, Deployment, GracefulStop, PhpSapi, PlanError, ProcessModel,
+    Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, TunableKind, Tuning,
+    Unit,
 };
 
 use crate::lookup::Lookup;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{framework, label, php_build, php_ini, php_probe, pool, recipe};
+use crate::{framework, front, label, php_build, php_ini, php_probe, pool, recipe};
 
 const ID: &str = "php-cli-server";
 const PHP: &str = "php";
@@ -37,24 +37,19 @@ const ROUTER: Template = Template { name: "php/router.php.j2", source: include_s
 pub(crate) struct PhpCliServer;
 
 impl Runtime for PhpCliServer {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "PHP's built-in web server (closes every connection)"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::ProcessPerRequest
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "PHP's built-in web server (closes every connection)",
+            process_model: ProcessModel::ProcessPerRequest,
+            recipe: Some(&recipe::CLI),
+            status: &[],
+            tunables: &TUNABLES,
+        }
     }
 
     fn role(&self) -> CaseRole {
         CaseRole::NotForProduction
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::CLI)
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -69,10 +64,6 @@ impl Runtime for PhpCliServer {
         label::php(programs, PHP)
     }
 
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
-    }
-
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         let pool = pool::for_cores(cx.limits, cx.load);
         Tuning::new()
@@ -84,62 +75,40 @@ impl Runtime for PhpCliServer {
             .overlaid_with(cx.given)
     }
 
-    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
-        Vec::new()
-    }
-
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
         Ok(Deployment {
-            addresses: vec![Address { id: AddressId::new("front"), kind: AddressKind::Tcp }],
-            front: AddressId::new("front"),
-            app: cx.app.source.clone(),
-            container: None,
-            image: None,
             preparation: php_probe::saved_before(cx.app, &lookup, framework::preparation(cx.app, &lookup)?)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
-            units: vec![unit(cx, &lookup)?],
+            ..front::deployment(&cx.app.source, vec![unit(cx, &lookup)?])
         })
     }
 }
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let front = WebRoot::of(lookup)?;
-    let router = ROUTER.fill(front.values())?;
+    let public = WebRoot::of(lookup)?;
+    let router = ROUTER.fill(public.values())?;
     let path = lookup.path(PHP)?;
     let mut env = php_ini::environment(cx.app);
-    let check = Program {
-        path: path.clone(),
-        args: ["-c", php_ini::PATH, "-l", &front.script].map(str::to_owned).into(),
-        env: env.clone(),
-    };
+    let check = Program::new(path.clone(), &["-c", php_ini::PATH, "-l", &public.script], env.clone());
     let workers = lookup.count(WORKERS)?;
     // The server refuses 1 with a warning; without the variable it has the one process.
     if workers > 1 {
         env.insert(WORKERS.to_owned(), workers.to_string());
     }
+    // The first -q silences a line for each request, the second a line for each connection.
+    let args = ["-c", php_ini::PATH, "-q", "-q", "-S", "@{front}", "-t", &public.root, "@{run}/php/router.php"];
+    // The server has no graceful stop: SIGTERM ends the first process at once, and its workers stay until the
+    // platform ends what is left of the unit. On SIGINT the first process would wait for them without telling them.
+    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(2) };
     Ok(Unit {
-        id: UnitId::new(PHP),
-        build: None,
         files: vec![
             php_ini::file(cx.app, lookup.php(PHP)?, cx.limits)?,
             RunFile { path: PathBuf::from("php/router.php"), text: router },
         ],
         folders: php_ini::folders(),
         check: Some(check),
-        program: Program {
-            path,
-            // The first -q silences a line for each request, the second a line for each connection.
-            args: ["-c", php_ini::PATH, "-q", "-q", "-S", "@{front}", "-t", &front.root, "@{run}/php/router.php"]
-                .map(str::to_owned)
-                .into(),
-            env,
-        },
         logs: vec![php_ini::log()],
-        statuses: Vec::new(),
-        ready: Ready::Request,
-        // The server has no graceful stop: SIGTERM ends the first process at once, and its workers stay until the
-        // platform ends what is left of the unit. On SIGINT the first process would wait for them without telling them.
-        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(2) },
+        ..Unit::new(PHP, Program::new(path, &args, env), stop)
     })
 }

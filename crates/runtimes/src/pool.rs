@@ -1,6 +1,6 @@
 //! How many PHP workers fit into limits.
 
-use stampede_core::{Bytes, Limits, Load};
+use stampede_core::{Bytes, Limits, Load, Tuning, TuningProblem};
 
 /// What is set aside for one worker. The workload `markdown` takes 1.2 to 2.2 MiB of anonymous memory a worker beside the
 /// pages that workers share; an application on a framework takes several times as much.
@@ -20,6 +20,14 @@ pub(crate) struct Pool {
     pub(crate) workers: u64,
     /// One sentence without its end.
     pub(crate) reason: String,
+}
+
+/// That a setting is `more than` another one, or, as it has to be less, `not less than` it.
+pub(crate) fn out_of_order(tuning: &Tuning, smaller: &str, how: &str, larger: &str) -> Option<TuningProblem> {
+    let (low, high) = (tuning.count(smaller)?, tuning.count(larger)?);
+    let problem = || format!("{smaller} = {low} is {how} {larger} = {high}");
+    let is_wrong = low > high || (low == high && how == "not less than");
+    is_wrong.then(|| TuningProblem::new(smaller, problem(), format!("lower {smaller} or raise {larger}")))
 }
 
 /// A worker for every connection: for servers whose workers wait for the next request of the connection that they hold.

@@ -7,7 +7,7 @@ use minijinja::context;
 use stampede_core::{
     AddressId, BuildStep, Bytes, ComposeContext, DatabaseLogin, Found, GracefulStop, InitScript, Makes, PlanError,
     Program, ReadBack, Ready, Requirement, RunFile, Service, ServiceKind, StatusFormat, StatusSource, StatusTransport,
-    StopSignal, Unit, UnitId,
+    StopSignal, Unit,
 };
 
 use crate::service::{PASSWORD, Rendered, USER, file, found, init_program, needs, program, quoted, settings};
@@ -105,8 +105,10 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
     let conf = CONF.fill(context! { settings => lines })?;
     let read =
         format!("SELECT name, setting, coalesce(unit, '') FROM pg_settings WHERE name IN ({})", quoted(&settings));
+    let server = program(postgres, &["-c", "config_file=@{run}/postgres/postgresql.conf"], &[("LC_ALL", "C.UTF-8")]);
+    // A fast shutdown: clients are gone by then. https://www.postgresql.org/docs/current/server-shutdown.html
+    let stop = GracefulStop { signal: StopSignal::Int, grace: Duration::from_secs(10) };
     let unit = Unit {
-        id: UnitId::new(KIND.id()),
         build: Some(cluster([found(KIND, INITDB, cx)?, postgres, psql], cx.init.get(&KIND))),
         files: vec![
             file(KIND, "postgresql.conf", conf),
@@ -114,11 +116,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
             file(KIND, "pg_hba.conf", HBA),
         ],
         folders: vec![PathBuf::from("postgres/socket")],
-        check: None,
-        program: program(postgres, &["-c", "config_file=@{run}/postgres/postgresql.conf"], &[("LC_ALL", "C.UTF-8")]),
-        logs: Vec::new(),
         ready: Ready::Program(ask(psql, KIND.id(), DATABASE, "SELECT 1")),
-        // A fast shutdown: clients are gone by then. https://www.postgresql.org/docs/current/server-shutdown.html
         statuses: vec![StatusSource {
             address: AddressId::new(KIND.id()),
             transport: StatusTransport::Postgres {
@@ -127,7 +125,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
             },
             format: StatusFormat::PostgresActivity,
         }],
-        stop: GracefulStop { signal: StopSignal::Int, grace: Duration::from_secs(10) },
+        ..Unit::new(KIND.id(), server, stop)
     };
     let read_back = ReadBack { program: ask(psql, KIND.id(), DATABASE, &read), asked: settings };
     Ok(Rendered { unit, read_back })

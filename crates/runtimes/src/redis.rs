@@ -7,7 +7,7 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     ComposeContext, Found, GracefulStop, PlanError, Program, ReadBack, Ready, Requirement, Service, ServiceKind,
-    StopSignal, Unit, UnitId,
+    StopSignal, Unit,
 };
 
 use crate::service::{Rendered, file, found, needs, program, settings};
@@ -55,17 +55,12 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
     let settings: BTreeMap<String, String> =
         settings.into_iter().map(|(name, value)| (name, in_bytes(&value).unwrap_or(value))).collect();
     let conf = CONF.fill(context! { settings => lines(&settings) })?;
+    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) };
     let unit = Unit {
-        id: UnitId::new(KIND.id()),
-        build: None,
         files: vec![file(KIND, "redis.conf", conf)],
         folders: vec![PathBuf::from(KIND.id())],
-        check: None,
-        program: program(server, &["@{run}/redis/redis.conf"], &[]),
-        logs: Vec::new(),
         ready: Ready::Program(program(client, &["-h", "@{redis.host}", "-p", "@{redis.port}", "PING"], &[])),
-        statuses: Vec::new(),
-        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+        ..Unit::new(KIND.id(), program(server, &["@{run}/redis/redis.conf"], &[]), stop)
     };
     let read_back = ReadBack { program: read(client, &settings), asked: settings };
     Ok(Rendered { unit, read_back })

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PlanError, ProcessModel, Program, Programs,
-    Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable, TunableKind,
-    Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    About, App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PlanError, ProcessModel, Program,
+    Programs, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable, TunableKind, Tuning,
+    Unit, VersionProbe,
 };
 
 use crate::bridge::Kept;
@@ -111,20 +111,15 @@ const TUNABLES: [Tunable; 8] = [
 pub(crate) struct RoadRunner;
 
 impl Runtime for RoadRunner {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "RoadRunner"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::LongLivedWorkers
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::ROADRUNNER)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "RoadRunner",
+            process_model: ProcessModel::LongLivedWorkers,
+            recipe: Some(&recipe::ROADRUNNER),
+            status: &[status::ROADRUNNER.says],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -151,14 +146,6 @@ impl Runtime for RoadRunner {
         octane::named(both, programs)
     }
 
-    fn status(&self) -> &'static [&'static str] {
-        &[status::ROADRUNNER.says]
-    }
-
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
-    }
-
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         let pool = pool::for_cores(cx.limits, cx.load);
         let replacing = "processes are not replaced while measuring";
@@ -173,21 +160,13 @@ impl Runtime for RoadRunner {
             .overlaid_with(cx.given)
     }
 
-    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
-        Vec::new()
-    }
-
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
         Ok(Deployment {
             addresses: vec![front::address(), status::ROADRUNNER.address()],
-            front: front::id(),
-            app: cx.app.source.clone(),
-            container: None,
-            image: None,
             preparation: framework::preparation(cx.app, &lookup)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)?),
-            units: vec![unit(cx, &lookup)?],
+            ..front::deployment(&cx.app.source, vec![unit(cx, &lookup)?])
         })
     }
 }
@@ -223,24 +202,16 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
     files.push(RunFile { path: PathBuf::from("roadrunner/rr.yaml"), text: config });
     let mut folders = php_ini::folders();
     folders.push(PathBuf::from("roadrunner"));
+    let args = ["serve", "-s", "-c", "@{run}/roadrunner/rr.yaml", "-w", "@{run}/roadrunner"];
+    // SIGTERM lets requests finish, then asks the processes to end.
+    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) };
     Ok(Unit {
-        id: UnitId::new(ID),
-        build: None,
         files,
         folders,
         check: Some(check),
-        program: Program {
-            path: lookup.path(RR)?,
-            args: ["serve", "-s", "-c", "@{run}/roadrunner/rr.yaml", "-w", "@{run}/roadrunner"]
-                .map(str::to_owned)
-                .into(),
-            env,
-        },
         logs: vec![php_ini::log()],
         statuses: vec![status::ROADRUNNER.source()],
-        ready: Ready::Request,
-        // SIGTERM lets requests finish, then asks the processes to end.
-        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+        ..Unit::new(ID, Program::new(lookup.path(RR)?, &args, env), stop)
     })
 }
 

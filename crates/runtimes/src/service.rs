@@ -7,7 +7,7 @@ use stampede_core::{
     Requirement, RunFile, RuntimeId, Service, ServiceKind, Unit, VersionProbe,
 };
 
-use crate::{mariadb, pgbouncer, postgres, redis};
+use crate::{lookup, mariadb, pgbouncer, postgres, redis};
 
 /// The user of every service, its password, and its database where the service makes one by itself.
 pub(crate) const USER: &str = "stampede";
@@ -108,7 +108,7 @@ pub(crate) fn install(kind: ServiceKind) -> Install {
         ServiceKind::Pgbouncer => ("pgbouncer", pgbouncer::PAGE),
         ServiceKind::Redis => ("redis-server", redis::PAGE),
     };
-    Install { package: Some(package.to_owned()), page: page.to_owned() }
+    Install::package(package, page)
 }
 
 /// A shell script that makes a folder with the first of three programs, starts the second on it and has the third run a
@@ -120,26 +120,14 @@ pub(crate) fn init_program(
     options: &[&str],
     env: &[(&str, &str)],
 ) -> Program {
-    let owned = |text: &&str| (*text).to_owned();
-    let mut args: Vec<String> = ["-c", script, "init", "@{output}"].iter().map(owned).collect();
-    args.extend(programs.iter().map(|found| found.path.display().to_string()));
-    args.push(file.to_owned());
-    args.extend(options.iter().map(owned));
-    Program {
-        path: "/bin/sh".to_owned(),
-        args,
-        env: env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-    }
+    let [make, start, run] = programs.map(|found| found.path.display().to_string());
+    let args = [&["-c", script, "init", "@{output}", &make, &start, &run, file], options].concat();
+    Program::new("/bin/sh", &args, owned(env))
 }
 
 /// A program whose version stands after a word.
 pub(crate) fn needs(names: &'static [&'static str], prefix: &'static str, package: &str, page: &str) -> Requirement {
-    Requirement::Program {
-        key: names.first().copied().unwrap_or_default(),
-        names,
-        version: VersionProbe { args: &["--version"], prefix },
-        install: Install { package: Some(package.to_owned()), page: page.to_owned() },
-    }
+    lookup::program(names, VersionProbe { args: &["--version"], prefix }, Install::package(package, page))
 }
 
 /// What was found for a requirement of a service.
@@ -156,11 +144,11 @@ fn missing(kind: ServiceKind, key: &'static str) -> PlanError {
 }
 
 pub(crate) fn program(found: &Found, args: &[&str], env: &[(&str, &str)]) -> Program {
-    Program {
-        path: found.path.display().to_string(),
-        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-        env: env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-    }
+    Program::new(found.path.display().to_string(), args, owned(env))
+}
+
+fn owned(env: &[(&str, &str)]) -> BTreeMap<String, String> {
+    env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 pub(crate) fn file(kind: ServiceKind, name: &str, text: impl Into<String>) -> RunFile {

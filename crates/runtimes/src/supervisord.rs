@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use minijinja::{Value, context};
-use stampede_core::{
-    GracefulStop, Install, PlanError, Program, Ready, Requirement, RunFile, StopSignal, Unit, UnitId, VersionProbe,
-};
+use stampede_core::{GracefulStop, PlanError, Program, Requirement, RunFile, StopSignal, Unit};
 
 use crate::lookup::Lookup;
+use crate::service;
 use crate::template::Template;
 
 /// The name under which it is looked up, and of its unit.
@@ -24,16 +23,8 @@ const CONF: Template = Template {
 const OWN_TIME: Duration = Duration::from_secs(2);
 
 pub(crate) fn requirement() -> Requirement {
-    Requirement::Program {
-        key: SUPERVISORD,
-        names: &[SUPERVISORD],
-        // It prints nothing but its version.
-        version: VersionProbe { args: &["--version"], prefix: "" },
-        install: Install {
-            package: Some("supervisor".to_owned()),
-            page: "https://supervisord.org/installing.html".to_owned(),
-        },
-    }
+    // It prints nothing but its version.
+    service::needs(&[SUPERVISORD], "", "supervisor", "https://supervisord.org/installing.html")
 }
 
 /// One unit that runs others, in the order of their start. All get the environment of each.
@@ -57,25 +48,15 @@ pub(crate) fn over(units: Vec<Unit>, lookup: &Lookup<'_>) -> Result<Unit, PlanEr
         units.iter().flat_map(|unit| unit.program.env.clone()).collect();
     let logs = units.iter().map(|unit| PathBuf::from(format!("supervisord/{}.log", unit.id)));
     let grace = units.iter().map(|unit| unit.stop.grace).sum::<Duration>() + OWN_TIME;
+    let args = ["-n", "-c", "@{run}/supervisord/supervisord.conf"];
+    let program = Program::new(lookup.path(SUPERVISORD)?, &args, env.clone());
     Ok(Unit {
-        id: UnitId::new(SUPERVISORD),
-        build: None,
         files: units.iter().flat_map(|unit| unit.files.clone()).chain([file]).collect(),
         folders: units.iter().flat_map(|unit| unit.folders.clone()).chain([PathBuf::from(SUPERVISORD)]).collect(),
-        check: Some(Program {
-            path: "/bin/sh".to_owned(),
-            args: vec!["-c".to_owned(), checks.join(" && ")],
-            env: env.clone(),
-        }),
-        program: Program {
-            path: lookup.path(SUPERVISORD)?,
-            args: ["-n", "-c", "@{run}/supervisord/supervisord.conf"].map(str::to_owned).into(),
-            env,
-        },
+        check: Some(Program::new("/bin/sh", &["-c", &checks.join(" && ")], env)),
         logs: units.iter().flat_map(|unit| unit.logs.clone()).chain(logs).collect(),
-        ready: Ready::Request,
         statuses: units.iter().flat_map(|unit| unit.statuses.clone()).collect(),
-        stop: GracefulStop { signal: StopSignal::Term, grace },
+        ..Unit::new(SUPERVISORD, program, GracefulStop { signal: StopSignal::Term, grace })
     })
 }
 

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PlanError, ProcessModel, Program, Programs,
-    Ready, Recipe, RenderContext, Requirement, Role, Runtime, RuntimeId, StopSignal, Tunable, TunableKind, Tuning,
-    TuningProblem, Unit, UnitId,
+    About, App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PlanError, ProcessModel, Program,
+    Programs, RenderContext, Requirement, Role, Runtime, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
 use crate::bridge::Kept;
@@ -117,20 +116,15 @@ const TUNABLES: [Tunable; 9] = [
 pub(crate) struct Swoole;
 
 impl Runtime for Swoole {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "Swoole's HTTP server"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::LongLivedWorkers
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::SWOOLE)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "Swoole's HTTP server",
+            process_model: ProcessModel::LongLivedWorkers,
+            recipe: Some(&recipe::SWOOLE),
+            status: &[status::SWOOLE.says],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -139,11 +133,8 @@ impl Runtime for Swoole {
 
     fn suits(&self, kind: &AppKind, given: &Tuning) -> Result<(), TuningProblem> {
         if given.get(TASK_WORKERS).is_some() && !octane::drives(kind) {
-            return Err(TuningProblem {
-                tunable: TASK_WORKERS.to_owned(),
-                problem: "is Laravel Octane's, and the application is not Laravel's".to_owned(),
-                fix: "remove it".to_owned(),
-            });
+            let problem = "is Laravel Octane's, and the application is not Laravel's";
+            return Err(TuningProblem::new(TASK_WORKERS, problem, "remove it"));
         }
         Ok(())
     }
@@ -166,14 +157,6 @@ impl Runtime for Swoole {
     fn version(&self, programs: &Programs) -> String {
         let both = format!("{}, {}", label::program(programs, EXTENSION, "Swoole"), label::php(programs, bridge::PHP));
         octane::named(both, programs)
-    }
-
-    fn status(&self) -> &'static [&'static str] {
-        &[status::SWOOLE.says]
-    }
-
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
     }
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
@@ -221,25 +204,17 @@ impl Runtime for Swoole {
         if let (Some(reactors), Some(workers)) = (tuning.count(REACTORS), tuning.count(WORKERS))
             && reactors > workers
         {
-            problems.push(TuningProblem {
-                tunable: REACTORS.to_owned(),
-                problem: format!("{REACTORS} = {reactors} is more than {WORKERS} = {workers}: Swoole would lower it"),
-                fix: format!("lower {REACTORS} or raise {WORKERS}"),
-            });
+            let problem = format!("{REACTORS} = {reactors} is more than {WORKERS} = {workers}: Swoole would lower it");
+            problems.push(TuningProblem::new(REACTORS, problem, format!("lower {REACTORS} or raise {WORKERS}")));
         }
         if tuning.get(MODE) == Some(BASE) && tuning.get(REACTORS).is_some() {
-            problems.push(TuningProblem {
-                tunable: REACTORS.to_owned(),
-                problem: format!("{REACTORS} is not there with {MODE} = {BASE}: each worker reads its own connections"),
-                fix: format!("remove it or set {MODE} to {PROCESS}"),
-            });
+            let problem =
+                format!("{REACTORS} is not there with {MODE} = {BASE}: each worker reads its own connections");
+            problems.push(TuningProblem::new(REACTORS, problem, format!("remove it or set {MODE} to {PROCESS}")));
         }
         if tuning.get(COROUTINE) == Some("false") && tuning.get(HOOKS).is_some_and(|hooks| hooks != "0") {
-            problems.push(TuningProblem {
-                tunable: HOOKS.to_owned(),
-                problem: format!("{HOOKS} has nothing to yield to with {COROUTINE} = false"),
-                fix: format!("set {COROUTINE} to true"),
-            });
+            let problem = format!("{HOOKS} has nothing to yield to with {COROUTINE} = false");
+            problems.push(TuningProblem::new(HOOKS, problem, format!("set {COROUTINE} to true")));
         }
         problems
     }
@@ -248,13 +223,9 @@ impl Runtime for Swoole {
         let lookup = Lookup::new(ID, cx);
         Ok(Deployment {
             addresses: vec![front::address(), status::SWOOLE.address()],
-            front: front::id(),
-            app: cx.app.source.clone(),
-            container: None,
-            image: None,
             preparation: framework::preparation(cx.app, &lookup)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)?),
-            units: vec![unit(cx, &lookup)?],
+            ..front::deployment(&cx.app.source, vec![unit(cx, &lookup)?])
         })
     }
 }
@@ -297,18 +268,17 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         (files, cx.app.clone(), php_ini::environment(cx.app))
     };
     files.push(php_ini::file(&bridge::with(&app, &[EXTENSION]), lookup.php(bridge::PHP)?, cx.limits)?);
+    let check = Program { env: env.clone(), ..bridge::check(lookup, cx.app)? };
+    let program = Program { env, ..bridge::run(lookup, cx.app, SCRIPT, &[])? };
+    // SIGTERM lets requests finish, up to max_wait_time.
+    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) };
     Ok(Unit {
-        id: UnitId::new(ID),
-        build: None,
         files,
         folders,
-        check: Some(Program { env: env.clone(), ..bridge::check(lookup, cx.app)? }),
-        program: Program { env, ..bridge::run(lookup, cx.app, SCRIPT, &[])? },
+        check: Some(check),
         logs: vec![php_ini::log()],
         statuses: vec![status::SWOOLE.source()],
-        ready: Ready::Request,
-        // SIGTERM lets requests finish, up to max_wait_time.
-        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+        ..Unit::new(ID, program, stop)
     })
 }
 

@@ -106,16 +106,8 @@ impl Composer for Topologies {
             }
         }
         let Building { topology: _, addresses, units, parts } = built;
-        let deployment = Deployment {
-            addresses,
-            front: front::id(),
-            app: one.app,
-            container: None,
-            image: one.image,
-            preparation,
-            probe,
-            units,
-        };
+        let deployment =
+            Deployment { addresses, image: one.image, preparation, probe, ..front::deployment(&one.app, units) };
         Ok(Composed { deployment, parts, replicas })
     }
 

@@ -17,15 +17,17 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PhpSapi,
-    PlanError, ProcessModel, Program, Programs, Ready, Recipe, RenderContext, Requirement, Role, RunFile, Runtime,
-    RuntimeId, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    About, Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PhpSapi,
+    PlanError, ProcessModel, Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal,
+    Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
 use crate::lookup::Lookup;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{bridge, framework, front, label, media_types, php_build, php_ini, php_probe, pool, recipe, status};
+use crate::{
+    bridge, framework, front, label, media_types, php_build, php_ini, php_probe, pool, recipe, service, status,
+};
 
 const ID: &str = "uwsgi-php";
 const UWSGI: &str = "uwsgi";
@@ -87,20 +89,15 @@ const TUNABLES: [Tunable; 6] = [
 pub(crate) struct UwsgiPhp;
 
 impl Runtime for UwsgiPhp {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "uWSGI with its plugin for PHP"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::ProcessPerRequest
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::DISTRIBUTION)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "uWSGI with its plugin for PHP",
+            process_model: ProcessModel::ProcessPerRequest,
+            recipe: Some(&recipe::DISTRIBUTION),
+            status: &[status::UWSGI.says],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -108,17 +105,9 @@ impl Runtime for UwsgiPhp {
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        let install = |package: &str| Install {
-            package: Some(package.to_owned()),
-            page: "https://uwsgi-docs.readthedocs.io/en/latest/PHP.html".to_owned(),
-        };
+        let page = "https://uwsgi-docs.readthedocs.io/en/latest/PHP.html";
         let mut all = vec![
-            Requirement::Program {
-                key: UWSGI,
-                names: &["uwsgi", "uwsgi-core"],
-                version: VersionProbe { args: &["--version"], prefix: "" },
-                install: install("uwsgi-core"),
-            },
+            service::needs(&[UWSGI, "uwsgi-core"], "", "uwsgi-core", page),
             Requirement::AnyFile {
                 key: None,
                 name: "uWSGI's plugin for PHP (php_plugin.so)".to_owned(),
@@ -126,7 +115,7 @@ impl Runtime for UwsgiPhp {
                 paths: ["/usr/lib/uwsgi/plugins", "/usr/lib64/uwsgi"]
                     .map(|folder| Path::new(folder).join("php_plugin.so"))
                     .into(),
-                install: install("uwsgi-plugin-php"),
+                install: Install::package("uwsgi-plugin-php", page),
             },
             php_build::requirement(PHP, PhpSapi::Embed, "libphp-embed", app),
         ];
@@ -137,14 +126,6 @@ impl Runtime for UwsgiPhp {
 
     fn version(&self, programs: &Programs) -> String {
         format!("{}, {}", label::program(programs, UWSGI, "uWSGI"), label::php(programs, PHP))
-    }
-
-    fn status(&self) -> &'static [&'static str] {
-        &[status::UWSGI.says]
-    }
-
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
     }
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
@@ -168,15 +149,9 @@ impl Runtime for UwsgiPhp {
     }
 
     fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem> {
-        match (tuning.count("cheaper"), tuning.count("processes")) {
-            // uWSGI refuses it.
-            (Some(fewest), Some(most)) if fewest > 0 && fewest >= most => vec![TuningProblem {
-                tunable: "cheaper".to_owned(),
-                problem: format!("cheaper = {fewest} is not less than processes = {most}"),
-                fix: "lower cheaper or raise processes".to_owned(),
-            }],
-            _ => Vec::new(),
-        }
+        // uWSGI refuses it.
+        let refused = pool::out_of_order(tuning, "cheaper", "not less than", "processes");
+        refused.filter(|_| tuning.count("cheaper") > Some(0)).into_iter().collect()
     }
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
@@ -187,13 +162,9 @@ impl Runtime for UwsgiPhp {
         }
         Ok(Deployment {
             addresses,
-            front: front::id(),
-            app: cx.app.source.clone(),
-            container: None,
-            image: None,
             preparation: php_probe::saved_before(cx.app, &lookup, framework::preparation(cx.app, &lookup)?)?,
             probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
-            units: vec![unit(cx, &lookup)?],
+            ..front::deployment(&cx.app.source, vec![unit(cx, &lookup)?])
         })
     }
 }
@@ -212,24 +183,17 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         grace_seconds => GRACE_SECONDS,
         ..front.values()
     })?;
+    let program = Program::new(lookup.path(UWSGI)?, &["--ini", "@{run}/uwsgi/uwsgi.ini"], php_ini::environment(cx.app));
+    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) };
     Ok(Unit {
-        id: UnitId::new(UWSGI),
-        build: None,
         files: vec![
             php_ini::file(cx.app, lookup.php(PHP)?, cx.limits)?,
             RunFile { path: PathBuf::from("uwsgi/uwsgi.ini"), text: ini },
             RunFile { path: PathBuf::from("uwsgi/mime.types"), text: media_types::lines() },
         ],
         folders: php_ini::folders(),
-        check: None,
-        program: Program {
-            path: lookup.path(UWSGI)?,
-            args: ["--ini", "@{run}/uwsgi/uwsgi.ini"].map(str::to_owned).into(),
-            env: php_ini::environment(cx.app),
-        },
         logs: vec![php_ini::log()],
         statuses: vec![status::UWSGI.source()],
-        ready: Ready::Request,
-        stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
+        ..Unit::new(UWSGI, program, stop)
     })
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, PlanError, ProcessModel, Programs, Recipe, RenderContext, Requirement,
-    RunFile, Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
+    About, App, AppKind, DefaultsContext, Deployment, PlanError, ProcessModel, Programs, RenderContext, Requirement,
+    RunFile, Runtime, Tuning,
 };
 
 use crate::bridge::Kept;
@@ -28,20 +28,15 @@ const ROUTE: Template =
 pub(crate) struct Webman;
 
 impl Runtime for Webman {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "webman, a framework on Workerman"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::LongLivedWorkers
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::CLI)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "webman, a framework on Workerman",
+            process_model: ProcessModel::LongLivedWorkers,
+            recipe: Some(&recipe::CLI),
+            status: &[],
+            tunables: &workerman::TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -56,16 +51,8 @@ impl Runtime for Webman {
         workerman::version("webman", PACKAGE, programs)
     }
 
-    fn tunables(&self) -> &'static [Tunable] {
-        &workerman::TUNABLES
-    }
-
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         workerman::defaults(cx)
-    }
-
-    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
-        Vec::new()
     }
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {

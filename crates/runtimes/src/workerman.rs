@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, GracefulStop, PhpBuild, PlanError, ProcessModel, Programs, Ready,
-    Recipe, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable, TunableKind, Tuning,
-    TuningProblem, Unit, UnitId,
+    About, App, AppKind, DefaultsContext, Deployment, GracefulStop, PhpBuild, PlanError, ProcessModel, Programs,
+    RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, TunableKind, Tuning, Unit,
 };
 
 use crate::bridge::Kept;
@@ -75,20 +74,15 @@ pub(crate) const TUNABLES: [Tunable; 4] = [
 pub(crate) struct Workerman;
 
 impl Runtime for Workerman {
-    fn id(&self) -> RuntimeId {
-        RuntimeId::new(ID)
-    }
-
-    fn title(&self) -> &'static str {
-        "Workerman"
-    }
-
-    fn process_model(&self) -> ProcessModel {
-        ProcessModel::LongLivedWorkers
-    }
-
-    fn recipe(&self) -> Option<&'static Recipe> {
-        Some(&recipe::CLI)
+    fn about(&self) -> About {
+        About {
+            id: ID,
+            title: "Workerman",
+            process_model: ProcessModel::LongLivedWorkers,
+            recipe: Some(&recipe::CLI),
+            status: &[],
+            tunables: &TUNABLES,
+        }
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
@@ -103,16 +97,8 @@ impl Runtime for Workerman {
         version("Workerman", PACKAGE, programs)
     }
 
-    fn tunables(&self) -> &'static [Tunable] {
-        &TUNABLES
-    }
-
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         defaults(cx)
-    }
-
-    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
-        Vec::new()
     }
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
@@ -183,27 +169,20 @@ pub(crate) fn deployment(
     files.push(php_ini::file(&app, build, cx.limits)?);
     let mut folders = php_ini::folders();
     folders.push(PathBuf::from("bridge"));
+    let program = bridge::run(lookup, cx.app, "server.php", &["start"])?;
+    // SIGTERM: a process works on one request at a time and ends after it. The graceful SIGQUIT waits for idle
+    // connections too. https://www.workerman.net/doc/workerman/install/start-and-stop.html
+    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) };
+    let unit = Unit {
+        files,
+        folders,
+        check: Some(bridge::check(lookup, cx.app)?),
+        logs: vec![php_ini::log(), PathBuf::from("bridge/workerman.log")],
+        ..Unit::new(ID, program, stop)
+    };
     Ok(Deployment {
-        addresses: vec![front::address()],
-        front: front::id(),
-        app: cx.app.source.clone(),
-        container: None,
-        image: None,
         preparation: framework::preparation(cx.app, lookup)?,
         probe: Some(php_probe::saved(cx.app, build, cx.limits)?),
-        units: vec![Unit {
-            id: UnitId::new("workerman"),
-            build: None,
-            files,
-            folders,
-            check: Some(bridge::check(lookup, cx.app)?),
-            program: bridge::run(lookup, cx.app, "server.php", &["start"])?,
-            logs: vec![php_ini::log(), PathBuf::from("bridge/workerman.log")],
-            statuses: Vec::new(),
-            ready: Ready::Request,
-            // SIGTERM: a process works on one request at a time and ends after it. The graceful SIGQUIT waits for idle
-            // connections too. https://www.workerman.net/doc/workerman/install/start-and-stop.html
-            stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
-        }],
+        ..front::deployment(&cx.app.source, vec![unit])
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use stampede_core::{BuildStep, Deployment, GracefulStop, Makes, Program, Ready, StopSignal, Unit, UnitId};
+use stampede_core::{BuildStep, Deployment, GracefulStop, Makes, Program, StopSignal, Unit};
 
 use crate::front;
 
@@ -15,36 +15,13 @@ const PROGRAM: &str = "yard-stick/stampede";
 /// since units run as a user who may not get to where it is installed. `app` is a folder with nothing in it.
 pub fn yard_stick(program: &Path, version: &str, args: &[&str], app: &Path) -> Deployment {
     let build = BuildStep {
-        program: Program {
-            path: "cp".to_owned(),
-            args: vec![program.display().to_string(), "@{output}".to_owned()],
-            env: BTreeMap::new(),
-        },
+        program: Program::new("cp", &[&program.display().to_string(), "@{output}"], BTreeMap::new()),
         files: Vec::new(),
         output: PathBuf::from(PROGRAM),
         makes: Makes::Program,
         toolchain: version.to_owned(),
     };
-    let args = args.iter().map(|arg| (*arg).to_owned()).chain(["@{front}".to_owned()]);
-    Deployment {
-        addresses: vec![front::address()],
-        front: front::id(),
-        app: app.to_owned(),
-        container: None,
-        image: None,
-        preparation: None,
-        probe: None,
-        units: vec![Unit {
-            id: UnitId::new(ID),
-            build: Some(build),
-            files: Vec::new(),
-            folders: Vec::new(),
-            check: None,
-            program: Program { path: format!("@{{run}}/{PROGRAM}"), args: args.collect(), env: BTreeMap::new() },
-            logs: Vec::new(),
-            statuses: Vec::new(),
-            ready: Ready::Request,
-            stop: GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
-        }],
-    }
+    let program = Program::new(format!("@{{run}}/{PROGRAM}"), &[args, &["@{front}"]].concat(), BTreeMap::new());
+    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(5) };
+    front::deployment(app, vec![Unit { build: Some(build), ..Unit::new(ID, program, stop) }])
 }

@@ -47,6 +47,7 @@ pub struct HeaderCheck {
 
 /// What one of a header's values must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum HeaderRule {
     /// Any.
     Present,

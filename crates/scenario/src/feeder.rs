@@ -23,9 +23,11 @@ pub struct Feeder {
 }
 
 /// How the rows of a feeder are taken. A flow takes one row of each feeder that it uses when it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RowOrder {
     /// One after the other, then again from the first.
+    #[default]
     Loop,
     /// One after the other; when there is no more, the users who need one end.
     Once,
@@ -46,7 +48,8 @@ pub struct Table {
 }
 
 /// How a table is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FeederFormat {
     /// Commas between values, names of columns in the first line, quotes as in RFC 4180.
     Csv,
@@ -54,6 +57,7 @@ pub enum FeederFormat {
     /// Gatling's `tsv` reads its files the same way.
     Tsv,
     /// A JSON object a line, all with the same members. The value of a string is its text, of anything else its JSON.
+    #[serde(rename = "jsonl")]
     JsonLines,
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ToSql};
+use rusqlite::{Connection, Row, ToSql};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use stampede_core::Latencies;
+use stampede_core::{Counts, Latencies};
 
 /// A count or an amount. SQLite's integers are signed: what is above 2^63 (none of our counts comes near) is stored as
 /// the highest that fits.
@@ -130,6 +130,12 @@ pub(crate) fn insert_row(connection: &Connection, table: &str, values: &[(&str, 
     let places = values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let sql = format!("INSERT INTO {table} ({}) VALUES ({places})", places.replace(':', ""));
     connection.execute(&sql, values).map(drop)
+}
+
+/// What became of requests, by columns whose names begin alike.
+pub(crate) fn counts(row: &Row<'_>, begin: &str) -> rusqlite::Result<Counts> {
+    let count = |name: &str| row.get::<_, Count>(format!("{begin}{name}").as_str()).map(|Count(count)| count);
+    Ok(Counts { sent: count("sent")?, ok: count("ok")?, failed: count("failed")?, unfinished: count("unfinished")? })
 }
 
 /// A stored value that its type does not have.

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Transaction, named_params};
 use stampede_core::{Censored, Counts, StepRecord};
 
-use crate::columns::{Count, Histogram, Json, Nanos, insert_row};
+use crate::columns::{Count, Histogram, Json, Nanos, counts, insert_row};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, trial: i64, steps: &[StepRecord]) -> rusqlite::Result<()> {
     for (ordinal, step) in (0_i64..).zip(steps) {
@@ -42,12 +42,7 @@ pub(crate) fn load(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<
         let least = row.get::<_, Option<Nanos>>("censored_least_ns")?.map(|Nanos(least)| least);
         Ok(StepRecord {
             name: row.get("name")?,
-            requests: Counts {
-                sent: count("sent")?,
-                ok: count("ok")?,
-                failed: count("failed")?,
-                unfinished: count("unfinished")?,
-            },
+            requests: counts(row, "")?,
             unsent: count("unsent")?,
             service: row.get::<_, Histogram<_>>("service")?.0,
             response: row.get::<_, Histogram<_>>("response")?.0,

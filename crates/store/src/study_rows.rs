@@ -66,8 +66,9 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":block_order": Word(order),
         },
     )?;
-    if let Some(word) = errors_word(*errors) {
-        insert_row(transaction, "study_errors", named_params! {":study_id": id.as_str(), ":errors": word})?;
+    // Nothing of errors from each pair alone, as studies of before have.
+    if *errors != ErrorModel::OwnPair {
+        insert_row(transaction, "study_errors", named_params! {":study_id": id.as_str(), ":errors": Word(errors)})?;
     }
     for (ordinal, case) in (0_i64..).zip(cases) {
         insert_case(transaction, id, ordinal, case)?;
@@ -188,16 +189,12 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
     )
 }
 
-pub(crate) fn insert_end(connection: &Connection, study: &StudyId, finished_at: Timestamp) -> rusqlite::Result<()> {
-    insert_row(
-        connection,
-        "study_end",
-        named_params! {":study_id": study.as_str(), ":finished_at_ns": Instant(finished_at)},
-    )
+pub(crate) fn insert_end(connection: &Connection, study: &StudyId, at: Timestamp) -> rusqlite::Result<()> {
+    insert_instant(connection, "study_end", ":finished_at_ns", study, at)
 }
 
 pub(crate) fn insert_time_over(connection: &Connection, study: &StudyId, at: Timestamp) -> rusqlite::Result<()> {
-    insert_row(connection, "time_over", named_params! {":study_id": study.as_str(), ":time_over_at_ns": Instant(at)})
+    insert_instant(connection, "time_over", ":time_over_at_ns", study, at)
 }
 
 pub(crate) fn insert_windows_from(
@@ -209,24 +206,23 @@ pub(crate) fn insert_windows_from(
     insert_row(connection, "windows_from", named_params! {":study_id": study.as_str(), ":block": block, ":why": why})
 }
 
-pub(crate) fn insert_resumption(
-    connection: &Connection,
-    study: &StudyId,
-    resumed_at: Timestamp,
-) -> rusqlite::Result<()> {
-    insert_row(
-        connection,
-        "resumption",
-        named_params! {":study_id": study.as_str(), ":resumed_at_ns": Instant(resumed_at)},
-    )
+pub(crate) fn insert_resumption(connection: &Connection, study: &StudyId, at: Timestamp) -> rusqlite::Result<()> {
+    insert_instant(connection, "resumption", ":resumed_at_ns", study, at)
 }
 
-pub(crate) fn insert_import(connection: &Connection, study: &StudyId, imported_at: Timestamp) -> rusqlite::Result<()> {
-    insert_row(
-        connection,
-        "import",
-        named_params! {":study_id": study.as_str(), ":imported_at_ns": Instant(imported_at)},
-    )
+pub(crate) fn insert_import(connection: &Connection, study: &StudyId, at: Timestamp) -> rusqlite::Result<()> {
+    insert_instant(connection, "import", ":imported_at_ns", study, at)
+}
+
+/// When something happened to a study, in a table for that.
+fn insert_instant(
+    connection: &Connection,
+    table: &str,
+    column: &str,
+    study: &StudyId,
+    at: Timestamp,
+) -> rusqlite::Result<()> {
+    insert_row(connection, table, &[(":study_id", &study.as_str()), (column, &Instant(at))])
 }
 
 /// All studies, newest first.
@@ -285,7 +281,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     seed: row.get::<_, Decimal>("seed")?.0,
                     rounds: rounds(row)?,
                     precision: row.get("precision")?,
-                    errors: row.get::<_, ErrorsColumn>("errors")?.0,
+                    errors: row.get::<_, Option<Word<_>>>("errors")?.map_or(ErrorModel::OwnPair, |Word(errors)| errors),
                     metric: row.get("metric")?,
                     slo: row.get::<_, Option<SloColumn>>("slo")?.map(|SloColumn(slo)| slo),
                     warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
@@ -419,25 +415,5 @@ struct SloColumn(Slo);
 impl rusqlite::types::FromSql for SloColumn {
     fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
         value.as_str()?.parse().map(Self).map_err(other)
-    }
-}
-
-/// What is kept of it beside a study; nothing of errors from each pair alone, as studies of before have.
-fn errors_word(errors: ErrorModel) -> Option<&'static str> {
-    match errors {
-        ErrorModel::OwnPair => None,
-        ErrorModel::AllCases => Some("all_cases"),
-    }
-}
-
-struct ErrorsColumn(ErrorModel);
-
-impl rusqlite::types::FromSql for ErrorsColumn {
-    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
-        match value.as_str_or_null()? {
-            None => Ok(Self(ErrorModel::OwnPair)),
-            Some("all_cases") => Ok(Self(ErrorModel::AllCases)),
-            Some(word) => Err(other(format!("unknown way to find errors: {word}"))),
-        }
     }
 }

@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, Row, Transaction, named_params};
 use stampede_core::{
-    Bytes, CaseId, Censored, Counts, Cpus, EnforcedLimits, GeneratorUse, InsideRecord, Limit, Measurement, Outcome,
+    Bytes, CaseId, Censored, Cpus, EnforcedLimits, GeneratorUse, InsideRecord, Limit, Measurement, Outcome,
     ReadinessRecord, ResourceUse, Sampling, Sending, StudyId, Trial,
 };
 
-use crate::columns::{Count, Histogram, Instant, Json, Nanos, insert_row, other};
+use crate::columns::{Count, Histogram, Instant, Json, Nanos, counts, insert_row, other};
 use crate::{scale_rows, step_rows};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Trial) -> rusqlite::Result<()> {
@@ -252,18 +252,8 @@ fn measurement(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Optio
     let nanos = |name| row.get::<_, Nanos>(name).map(|Nanos(duration)| duration);
     Ok(Some(Measurement {
         window,
-        requests: Counts {
-            sent: count("sent")?,
-            ok: count("ok")?,
-            failed: count("failed")?,
-            unfinished: count("unfinished")?,
-        },
-        warm_up: Counts {
-            sent: count("warm_up_sent")?,
-            ok: count("warm_up_ok")?,
-            failed: count("warm_up_failed")?,
-            unfinished: count("warm_up_unfinished")?,
-        },
+        requests: counts(row, "")?,
+        warm_up: counts(row, "warm_up_")?,
         reconnects: count("reconnects")?,
         service: row.get::<_, Histogram<_>>("service")?.0,
         response: row.get::<_, Histogram<_>>("response")?.0,

@@ -8,7 +8,7 @@ use stampede_stats::{SplitMix64, mean};
 use super::Blocks;
 use super::kind::{KINDS, Kind, What};
 use super::piece::{Figures, Pair, Piece};
-use crate::document::Section;
+use crate::document::{self, Section};
 use crate::draws::draws;
 use crate::proof::{Compared, decided};
 use crate::target::{Bound, Target};
@@ -63,7 +63,7 @@ pub(super) fn identical(pieces: &[Piece], Blocks { studies, seed, .. }: &Blocks)
         "In how many of {studies} studies any pair is given a direction. Each takes its blocks from those that were recorded, none twice, \
          and so many of a block's thirteen deployments, whose labels are drawn again in each block.",
     ));
-    let mut rows = vec![["machine", "figure", "rounds"].map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head("machine | figure | rounds")];
     rows[0].extend(CASES.map(|cases| format!("{cases} cases")));
     for (name, figure) in FIGURES {
         let mut worst: Option<f64> = None;
@@ -112,8 +112,8 @@ pub(super) fn intervals(pieces: &[Piece]) -> Section {
         "How many of the 95 % intervals that studies printed hold the true ratio: all pairs of six servers that do a known share of work \
          more. Pairs of a study share its deployments, so their number says less than so many pairs apart.",
     );
-    let head = ["what", "studies", "pairs", "with an interval", "hold the truth", "a false direction"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let head = "what | studies | pairs | with an interval | hold the truth | a false direction";
+    let mut rows = vec![document::head(head)];
     let (mut all, mut held) = (0, 0);
     for kind in KINDS.iter().filter(|kind| matches!(kind.what, What::Work(_))) {
         let of: Vec<&Piece> = pieces.iter().filter(|piece| piece.kind == kind.name).collect();
@@ -153,20 +153,9 @@ pub(super) fn runtimes(pieces: &[Piece]) -> Section {
          of which each study is a part. \"Told\" are pairs that are given the right direction; \"wrong\" those that are given the other one, \
          where they differ by more than 1 %.",
     );
-    let mut rows = vec![
-        [
-            "machine",
-            "studies",
-            "cases",
-            "s at most",
-            "all of 1.3 told",
-            "all of 1.5, 3 blocks",
-            "pairs of 1.5 told",
-            "wrong",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    ];
+    let head =
+        "machine | studies | cases | s at most | all of 1.3 told | all of 1.5, 3 blocks | pairs of 1.5 told | wrong";
+    let mut rows = vec![document::head(head)];
     let of = |is_busy: bool| KINDS.iter().find(|kind| kind.what == What::Runtimes && kind.is_busy == is_busy);
     let truths = of(false).map(|kind| truths(pieces, kind)).unwrap_or_default();
     for kind in [false, true].into_iter().filter_map(of) {

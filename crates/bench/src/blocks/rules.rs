@@ -7,7 +7,7 @@ use super::Blocks;
 use super::drawn::{all_blocks, kept, percent, some};
 use super::kind::{KINDS, Kind, What};
 use super::piece::Piece;
-use crate::document::Section;
+use crate::document::{self, Section};
 use crate::draws::draws;
 use crate::proof::{Compared, decided};
 use crate::target::{Bound, Target};
@@ -62,7 +62,7 @@ pub(super) fn power(pieces: &[Piece], blocks: &Blocks) -> Section {
          1 CPU.",
         blocks.studies
     ));
-    let mut rows = vec![["machine", "order", "s", "blocks", "rule"].map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head("machine | order | s | blocks | rule")];
     rows[0].extend(PAIRS.map(|(_, _, percent)| format!("{percent} %")));
     for kind in KINDS.iter().filter(|kind| kind.what == What::Work(1.0)) {
         let all = all_blocks(pieces, kind, |trial| Some(trial.throughput_rps));

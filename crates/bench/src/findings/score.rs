@@ -55,7 +55,7 @@ pub(super) fn document(cells: &[Cell], ran: &BTreeMap<usize, Ran>) -> String {
     let mut matrix = Section::new("Confusion matrix");
     confusion(&mut matrix, &provoked, &healthy);
     let mut faults = Section::new("Faults");
-    let mut rows = vec![["fault", "right answers", "runtimes; the third is held out"].map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head("fault | right answers | runtimes; the third is held out")];
     rows.extend(
         FAULTS.iter().map(|fault| vec![fault.name.to_owned(), fault.right.join(", "), fault.runtimes.join(", ")]),
     );

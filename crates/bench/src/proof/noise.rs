@@ -2,6 +2,7 @@
 
 use stampede_stats::SplitMix64;
 
+use crate::draws::{heavy, normal};
 use crate::trials::TrialRow;
 
 /// Noise of the logarithm of a trial's figure.
@@ -41,10 +42,7 @@ impl Residuals {
             * match self {
                 Self::Alike => normal(random),
                 Self::OneWild => normal(random) * if case == 0 { 5.0 } else { 1.0 },
-                Self::Heavy => {
-                    let chi: f64 = (0..3).map(|_| normal(random).powi(2)).sum();
-                    normal(random) / chi.sqrt()
-                }
+                Self::Heavy => heavy(random),
                 Self::TwoKinds => (normal(random) + of_kinds[case % 2]) / 2.0_f64.sqrt(),
             }
     }
@@ -55,15 +53,6 @@ impl Residuals {
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     pub(crate) runs: Vec<Vec<f64>>,
-}
-
-fn uniform(random: &mut SplitMix64) -> f64 {
-    ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-}
-
-/// Box and Muller 1958.
-fn normal(random: &mut SplitMix64) -> f64 {
-    (-2.0 * uniform(random).ln()).sqrt() * (std::f64::consts::TAU * uniform(random)).cos()
 }
 
 impl Noise {

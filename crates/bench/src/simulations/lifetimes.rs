@@ -10,7 +10,7 @@ use stampede_stats::{
     BlockRatios, Confidence, InterimLook, PairSpread, Spending, SplitMix64, nominal_error, repeated_interval,
 };
 
-use super::Nature;
+use crate::draws::{heavy, normal};
 use crate::failure::Failure;
 use crate::trials::{self, Figure};
 
@@ -73,15 +73,15 @@ impl Design {
     }
 
     /// Which places of a block are the second case's.
-    fn block(self, nature: &mut Nature) -> Vec<bool> {
+    fn block(self, random: &mut SplitMix64) -> Vec<bool> {
         let mut block = match self {
             Self::One => vec![false, true],
             Self::Mirrored(_) => vec![false, true, true, false],
             Self::Shuffled(_) => vec![false, false, true, true],
         };
         if let Self::Shuffled(_) = self {
-            (1..4).rev().for_each(|last| block.swap(last, nature.below(last + 1)));
-        } else if nature.below(2) == 0 {
+            (1..4).rev().for_each(|last| block.swap(last, random.index(last + 1)));
+        } else if random.index(2) == 0 {
             block.iter_mut().for_each(|second| *second = !*second);
         }
         block
@@ -146,33 +146,33 @@ pub(super) fn recorded(path: &Path) -> Result<Vec<Vec<Vec<f64>>>, Failure> {
 }
 
 /// The noise of so many lifetimes, and by how much the second case is favoured at each.
-fn noise(noise: Noise, lifetimes: usize, known: &[Vec<Vec<f64>>], nature: &mut Nature) -> (Vec<f64>, Vec<f64>) {
+fn noise(noise: Noise, lifetimes: usize, known: &[Vec<Vec<f64>>], random: &mut SplitMix64) -> (Vec<f64>, Vec<f64>) {
     let one = PAIRED / 2.0_f64.sqrt();
     let mut favours = vec![0.0; lifetimes];
     let logs = match noise {
-        Noise::White => (0..lifetimes).map(|_| one * nature.normal()).collect(),
-        Noise::Heavy => (0..lifetimes).map(|_| one * nature.heavy()).collect(),
+        Noise::White => (0..lifetimes).map(|_| one * normal(random)).collect(),
+        Noise::Heavy => (0..lifetimes).map(|_| one * heavy(random)).collect(),
         Noise::Memory => {
-            let mut slow = nature.normal();
+            let mut slow = normal(random);
             (0..lifetimes)
                 .map(|_| {
-                    slow = 0.7 * slow + (1.0_f64 - 0.49).sqrt() * nature.normal();
-                    one * (slow + nature.normal()) / 2.0_f64.sqrt()
+                    slow = 0.7 * slow + (1.0_f64 - 0.49).sqrt() * normal(random);
+                    one * (slow + normal(random)) / 2.0_f64.sqrt()
                 })
                 .collect()
         }
         Noise::Favours => {
             for four in favours.chunks_mut(4) {
-                four.fill(PAIRED * nature.normal());
+                four.fill(PAIRED * normal(random));
             }
-            (0..lifetimes).map(|_| one * nature.normal()).collect()
+            (0..lifetimes).map(|_| one * normal(random)).collect()
         }
         Noise::Recorded => {
-            let runs = &known[nature.below(known.len())];
+            let runs = &known[random.index(known.len())];
             let mut logs = Vec::new();
             while logs.len() < lifetimes {
-                let run = &runs[nature.below(runs.len())];
-                logs.extend_from_slice(&run[nature.below(run.len())..]);
+                let run = &runs[random.index(runs.len())];
+                logs.extend_from_slice(&run[random.index(run.len())..]);
             }
             logs.truncate(lifetimes);
             logs
@@ -188,18 +188,18 @@ fn study(
     lifetimes: usize,
     effect: f64,
     known: &[Vec<Vec<f64>>],
-    nature: &mut Nature,
+    random: &mut SplitMix64,
 ) -> Vec<[Vec<f64>; 2]> {
-    let (logs, favours) = noise(of, lifetimes, known, nature);
+    let (logs, favours) = noise(of, lifetimes, known, random);
     let at = |place: usize, second: bool| logs[place] + if second { effect + favours[place] } else { 0.0 };
-    let of_block = |block: usize, nature: &mut Nature| {
+    let of_block = |block: usize, random: &mut SplitMix64| {
         let mut cases = [Vec::new(), Vec::new()];
-        for (place, second) in design.block(nature).into_iter().enumerate() {
+        for (place, second) in design.block(random).into_iter().enumerate() {
             cases[usize::from(second)].push(at(block * design.lifetimes() + place, second));
         }
         cases
     };
-    (0..lifetimes / design.lifetimes()).map(|block| of_block(block, nature)).collect()
+    (0..lifetimes / design.lifetimes()).map(|block| of_block(block, random)).collect()
 }
 
 /// Prints what studies of one look find by each design.
@@ -214,9 +214,9 @@ pub(super) fn of_one_look(
             for design in DESIGNS {
                 let (mut missed, mut found, mut half) = (0, 0, 0.0);
                 for seed in 0..studies {
-                    let nature = &mut Nature(SplitMix64::new(seed));
+                    let random = &mut SplitMix64::new(seed);
                     let effect = 0.05_f64.ln_1p();
-                    let ratios = design.ratios(&study(design, of, lifetimes, effect, known, nature));
+                    let ratios = design.ratios(&study(design, of, lifetimes, effect, known, random));
                     let Some(ratios) = ratios else { return Ok(None) };
                     let interval = ratios.t_interval(Confidence::P95);
                     missed += u64::from(interval.low > effect || interval.high < effect);
@@ -294,8 +294,8 @@ pub(super) fn of_several_looks(
             for design in DESIGNS {
                 let effect = f64::ln_1p(step);
                 let end = |seed| {
-                    let nature = &mut Nature(SplitMix64::new(seed));
-                    followed(design, &study(design, of, 52, effect, known, nature), &mut nominal)
+                    let random = &mut SplitMix64::new(seed);
+                    followed(design, &study(design, of, 52, effect, known, random), &mut nominal)
                 };
                 let ends: Option<Vec<End>> = (0..studies).map(end).collect();
                 let Some(ends) = ends else { return Ok(None) };
@@ -330,8 +330,8 @@ mod tests {
     fn a_pooled_error_misses_more_where_the_machine_favours_a_case() {
         let missed = |design: Design| {
             let is_missed = |seed: &u64| {
-                let nature = &mut Nature(SplitMix64::new(*seed));
-                let interval = design.ratios(&study(design, Noise::Favours, 12, 0.05, &[], nature)).unwrap();
+                let random = &mut SplitMix64::new(*seed);
+                let interval = design.ratios(&study(design, Noise::Favours, 12, 0.05, &[], random)).unwrap();
                 let interval = interval.t_interval(Confidence::P95);
                 interval.low > 0.05 || interval.high < 0.05
             };
@@ -343,8 +343,8 @@ mod tests {
 
     #[test]
     fn a_study_ends_with_its_first_verdict() {
-        let nature = &mut Nature(SplitMix64::new(1));
-        let blocks = study(Design::One, Noise::White, 52, 1.0, &[], nature);
+        let random = &mut SplitMix64::new(1);
+        let blocks = study(Design::One, Noise::White, 52, 1.0, &[], random);
         let end = followed(Design::One, &blocks, &mut Nominal::new()).unwrap();
         assert_eq!((end.after, end.differs), (Some(8), true));
     }

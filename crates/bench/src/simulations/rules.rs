@@ -9,7 +9,7 @@ use stampede_stats::{
 };
 use statrs::function::gamma::digamma;
 
-use super::Nature;
+use crate::draws::{heavy, normal};
 use crate::failure::Failure;
 
 /// What scatters.
@@ -43,16 +43,16 @@ type Table = Vec<Vec<f64>>;
 
 const DEVIATION: f64 = 0.03;
 
-fn study(nature: &mut Nature, cases: usize, blocks: usize, residuals: Residuals, step: f64) -> Table {
-    let of_blocks: Vec<f64> = (0..blocks).map(|_| 0.2 * nature.normal()).collect();
-    let of_kinds: Vec<[f64; 2]> = (0..blocks).map(|_| [nature.normal(), nature.normal()]).collect();
+fn study(random: &mut SplitMix64, cases: usize, blocks: usize, residuals: Residuals, step: f64) -> Table {
+    let of_blocks: Vec<f64> = (0..blocks).map(|_| 0.2 * normal(random)).collect();
+    let of_kinds: Vec<[f64; 2]> = (0..blocks).map(|_| [normal(random), normal(random)]).collect();
     let mut one = |case: usize, block: usize| {
         let residual = match residuals {
-            Residuals::Alike => nature.normal(),
-            Residuals::OneWild if case == 0 => 5.0 * nature.normal(),
-            Residuals::OneWild => nature.normal(),
-            Residuals::Heavy => nature.heavy(),
-            Residuals::TwoKinds(times) => nature.normal() + times * of_kinds[block][case % 2],
+            Residuals::Alike => normal(random),
+            Residuals::OneWild if case == 0 => 5.0 * normal(random),
+            Residuals::OneWild => normal(random),
+            Residuals::Heavy => heavy(random),
+            Residuals::TwoKinds(times) => normal(random) + times * of_kinds[block][case % 2],
         };
         step * case as f64 + of_blocks[block] + DEVIATION * residual
     };
@@ -164,11 +164,11 @@ fn told(rule: Rule, table: &Table) -> Option<Vec<bool>> {
 /// The share of studies in which something is found of the told pairs.
 fn share(
     studies: u64,
-    study: impl Fn(&mut Nature) -> Table,
+    study: impl Fn(&mut SplitMix64) -> Table,
     rule: Rule,
     found: impl Fn(&[bool]) -> bool,
 ) -> Option<f64> {
-    let one = |seed| Some(found(&told(rule, &study(&mut Nature(SplitMix64::new(seed))))?));
+    let one = |seed| Some(found(&told(rule, &study(&mut SplitMix64::new(seed)))?));
     let found: Vec<bool> = (0..studies).map(one).collect::<Option<_>>()?;
     Some(found.iter().filter(|found| **found).count() as f64 / studies as f64)
 }
@@ -176,7 +176,7 @@ fn share(
 /// The quantile of the studentised range over the square root of 2, from studies of equal cases.
 fn studentised_range(cases: usize, blocks: usize, studies: u64) -> Option<f64> {
     let widest = |seed: u64| {
-        let table = study(&mut Nature(SplitMix64::new(1_000_000 + seed)), cases, blocks, Residuals::Alike, 0.0);
+        let table = study(&mut SplitMix64::new(1_000_000 + seed), cases, blocks, Residuals::Alike, 0.0);
         let statistics = statistics(Rule::Pooled, &table)?;
         Some(statistics.iter().map(|(statistic, _)| statistic.abs()).fold(0.0, f64::max))
     };
@@ -194,13 +194,13 @@ pub(super) fn of_one_look(
         let Some(range) = studentised_range(cases, blocks, studies(10_000)) else { return Ok(None) };
         for rule in [Rule::Own, Rule::TukeyKramer(range), Rule::Pooled, Rule::Moderated, Rule::Used] {
             let wrong = |residuals: Residuals| {
-                let of = |nature: &mut Nature| study(nature, cases, blocks, residuals, 0.0);
+                let of = |random: &mut SplitMix64| study(random, cases, blocks, residuals, 0.0);
                 share(studies(2_000), of, rule, |told| told.contains(&true))
             };
             let kinds = [Residuals::TwoKinds(1.0), Residuals::TwoKinds(3.0)];
             let all = [Residuals::Alike, Residuals::OneWild, Residuals::Heavy].into_iter().chain(kinds);
             let wrong: Option<Vec<f64>> = all.map(|residuals| Some(100.0 * wrong(residuals)?)).collect();
-            let ladder = |nature: &mut Nature| study(nature, cases, blocks, Residuals::Alike, 1.2_f64.ln());
+            let ladder = |random: &mut SplitMix64| study(random, cases, blocks, Residuals::Alike, 1.2_f64.ln());
             let right = share(studies(1_000), ladder, rule, |told| !told.contains(&false));
             let Some((wrong, right)) = wrong.zip(right) else { return Ok(None) };
             print(&format!(
@@ -288,8 +288,8 @@ pub(super) fn of_spending(
             for spending in [Spending::Late, Spending::Even] {
                 let studies = studies(if cases > 6 { 200 } else { 1_000 });
                 let end = |seed| {
-                    let nature = &mut Nature(SplitMix64::new(seed));
-                    followed(spending, &study(nature, cases, 20, Residuals::Alike, f64::ln_1p(step)), &mut known)
+                    let random = &mut SplitMix64::new(seed);
+                    followed(spending, &study(random, cases, 20, Residuals::Alike, f64::ln_1p(step)), &mut known)
                 };
                 let ends: Option<Vec<End>> = (0..studies).map(end).collect();
                 let Some(ends) = ends else { return Ok(None) };
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn of_equal_cases_few_studies_have_a_direction_and_a_pooled_error_is_fooled_by_a_wild_one() {
         let false_share = |rule, residuals| {
-            let of = |nature: &mut Nature| study(nature, 13, 3, residuals, 0.0);
+            let of = |random: &mut SplitMix64| study(random, 13, 3, residuals, 0.0);
             share(200, of, rule, |told| told.contains(&true)).unwrap()
         };
         assert!(false_share(Rule::Used, Residuals::OneWild) < 0.06);
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn cases_that_are_far_apart_are_all_told_and_leave_early() {
-        let table = study(&mut Nature(SplitMix64::new(1)), 4, 20, Residuals::Alike, 0.5);
+        let table = study(&mut SplitMix64::new(1), 4, 20, Residuals::Alike, 0.5);
         let end = followed(Spending::Even, &table, &mut Known::new()).unwrap();
         assert_eq!((end.found, end.equal), (6, 0));
         assert!(end.trials <= 4 * 6, "{}", end.trials);

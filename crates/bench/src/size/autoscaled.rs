@@ -13,8 +13,8 @@ use stampede_forecast::{
 };
 use stampede_scale::{KnativeParameters, Policy, Price, ServiceSettings, price};
 
-use super::{BROKEN, HEADROOM, NEAR, Reached, SCATTER, WARM_UP, WINDOWS, in_parallel};
-use crate::draws::draws;
+use super::{BROKEN, HEADROOM, NEAR, Reached, SCATTER, WARM_UP, WINDOWS};
+use crate::draws::{draws, on_all_processors};
 
 /// How far a calibration's CPU time of a request is off: a standard deviation of its logarithm.
 const OFF: f64 = 0.05;
@@ -260,7 +260,7 @@ pub(super) fn count() -> usize {
 
 fn reach(subject: &Subject, searches: u32, seed: u64) -> Reached {
     let services = all();
-    let truths = in_parallel(&services, |made| subject.truth(made));
+    let truths = on_all_processors(services.len(), |place| subject.truth(&services[place]));
     let holding = || truths.iter().filter(|(times, _)| *times < 1.0);
     let cheapest = holding().map(|(_, month)| *month).fold(f64::INFINITY, f64::min);
     let found = draws(seed, searches, |random| {

@@ -55,58 +55,31 @@ fn targets(pieces: &[Piece], whole: &[&Piece], killed: &[&Piece], hours: f64) ->
     };
     let long: Vec<&Piece> = whole.iter().filter(|piece| piece.seconds >= LONG_S).copied().collect();
     let growth = growth_of(&long).map(|slope| slope.at_most);
+    let at_most = |what: &str, most: f64, seen: Option<f64>, digits, unit: &str| {
+        Target::value(what, Bound::AtMost(most), seen, digits, unit)
+    };
     vec![
         Target::value("hours", Bound::AtLeast(10.0), Some(hours), 1, ""),
         Target::value("kills", Bound::AtLeast(200.0), Some(killed.len() as f64), 0, ""),
-        Target::value(
-            "commands that left something",
-            Bound::AtMost(0.0),
-            is_any(count(&all, |p| p.gone_s.is_none()), &all),
-            0,
-            "",
-        ),
-        Target::value(
+        at_most("commands that left something", 0.0, is_any(count(&all, |p| p.gone_s.is_none()), &all), 0, ""),
+        at_most(
             "kills that lost a trial that was told",
-            Bound::AtMost(0.0),
+            0.0,
             is_any(count(killed, |p| p.told > p.stored), killed),
             0,
             "",
         ),
-        Target::value(
+        at_most(
             "killed commands that --resume refused",
-            Bound::AtMost(0.0),
+            0.0,
             is_any(count(killed, |p| p.resumed == Some(false)), killed),
             0,
             "",
         ),
-        Target::value(
-            "memory of runs of a minute and more, growth in a second, upper end",
-            Bound::AtMost(KIB_A_SECOND),
-            growth,
-            1,
-            " KiB",
-        ),
-        Target::value(
-            "control groups, more in 100 commands, upper end",
-            Bound::AtMost(0.5),
-            over_pieces(|p| p.groups as f64),
-            2,
-            "",
-        ),
-        Target::value(
-            "processes, more in 100 commands, upper end",
-            Bound::AtMost(2.0),
-            over_pieces(|p| p.processes as f64),
-            2,
-            "",
-        ),
-        Target::value(
-            "open files, more in 100 commands, upper end",
-            Bound::AtMost(50.0),
-            over_pieces(|p| p.files as f64),
-            1,
-            "",
-        ),
+        at_most("memory of runs of a minute and more, growth in a second, upper end", KIB_A_SECOND, growth, 1, " KiB"),
+        at_most("control groups, more in 100 commands, upper end", 0.5, over_pieces(|p| p.groups as f64), 2, ""),
+        at_most("processes, more in 100 commands, upper end", 2.0, over_pieces(|p| p.processes as f64), 2, ""),
+        at_most("open files, more in 100 commands, upper end", 50.0, over_pieces(|p| p.files as f64), 1, ""),
     ]
 }
 
@@ -129,20 +102,9 @@ fn growth_of(pieces: &[&Piece]) -> Option<Slope> {
 }
 
 fn whole_rows(pieces: &[Piece]) -> Vec<Vec<String>> {
-    let head = [
-        "command",
-        "runs",
-        "codes",
-        "mean s",
-        "peak MiB",
-        "growth KiB/s",
-        "descriptors",
-        "store KiB",
-        "processes",
-        "groups",
-        "files",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head(
+        "command | runs | codes | mean s | peak MiB | growth KiB/s | descriptors | store KiB | processes | groups | files",
+    )];
     for (name, of) in by_command(pieces, false) {
         let peak = of.iter().flat_map(|piece| &piece.memory).map(|(_, kib)| *kib).max().unwrap_or_default();
         let ends = |value: fn(&Piece) -> u64| match (of.first(), of.last()) {
@@ -171,8 +133,7 @@ fn whole_rows(pieces: &[Piece]) -> Vec<Vec<String>> {
 }
 
 fn killed_rows(pieces: &[Piece]) -> Vec<Vec<String>> {
-    let head = ["command", "kills", "told", "stored", "resumed", "gone within s", "left"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![document::head("command | kills | told | stored | resumed | gone within s | left")];
     for (name, of) in by_command(pieces, true) {
         let sum = |value: fn(&Piece) -> usize| of.iter().map(|piece| value(piece)).sum::<usize>().to_string();
         let resumable = of.iter().filter(|piece| piece.resumed.is_some()).count();

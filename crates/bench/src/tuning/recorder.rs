@@ -11,11 +11,11 @@ use stampede_analysis::{Point, Space};
 use stampede_core::{Load, Tuning};
 
 use super::grid::{TRIALS, WireCell, WireGrid, WireKnob};
-use crate::args::UnderTest;
 use crate::circumstances::Circumstances;
 use crate::compare::Compare;
 use crate::failure::Failure;
 use crate::files::FileError;
+use crate::flags::UnderTest;
 use crate::progress::tell;
 
 /// A trial that could not be measured answered nothing: this many requests a second, since a search compares logarithms.
@@ -37,34 +37,21 @@ const NGINX: &[&str] = &["pm.max_children", "pm", "worker_processes", "fastcgi_k
 const CADDY: &[&str] = &["pm.max_children", "pm", "GOMAXPROCS", "listen"];
 const APACHE: &[&str] = &["pm.max_children", "pm", "ThreadsPerChild"];
 
+const fn mix(runtime: &'static str, knobs: &'static [&'static str]) -> Subject {
+    Subject { runtime, workload: "mix", knobs, cpus: "1", memory: "512Mi", load: "closed:32" }
+}
+
+const fn markdown(runtime: &'static str, knobs: &'static [&'static str]) -> Subject {
+    Subject { runtime, workload: "markdown", knobs, cpus: "0.5", memory: "128Mi", load: "closed:64" }
+}
+
 const SUBJECTS: [Subject; 6] = [
-    Subject { runtime: "nginx-fpm", workload: "mix", knobs: NGINX, cpus: "1", memory: "512Mi", load: "closed:32" },
-    Subject {
-        runtime: "nginx-fpm",
-        workload: "markdown",
-        knobs: NGINX,
-        cpus: "0.5",
-        memory: "128Mi",
-        load: "closed:64",
-    },
-    Subject { runtime: "caddy-fpm", workload: "mix", knobs: CADDY, cpus: "1", memory: "512Mi", load: "closed:32" },
-    Subject {
-        runtime: "caddy-fpm",
-        workload: "markdown",
-        knobs: CADDY,
-        cpus: "0.5",
-        memory: "128Mi",
-        load: "closed:64",
-    },
-    Subject { runtime: "apache-fpm", workload: "mix", knobs: APACHE, cpus: "1", memory: "512Mi", load: "closed:32" },
-    Subject {
-        runtime: "apache-fpm",
-        workload: "markdown",
-        knobs: APACHE,
-        cpus: "0.5",
-        memory: "128Mi",
-        load: "closed:64",
-    },
+    mix("nginx-fpm", NGINX),
+    markdown("nginx-fpm", NGINX),
+    mix("caddy-fpm", CADDY),
+    markdown("caddy-fpm", CADDY),
+    mix("apache-fpm", APACHE),
+    markdown("apache-fpm", APACHE),
 ];
 
 /// How it is to be done.

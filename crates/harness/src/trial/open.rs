@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Limit, Outcome, Protocol, ReadyBy, Trial};
+use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Limit, Outcome, ReadyBy, Trial};
 use stampede_seam::{
-    InsideTargets, LoadExchange, LoadOrder, LoadSpec, Moment, Pause, Platform, Running, Scenario, Template, TurnSpan,
+    InsideTargets, LoadExchange, LoadOrder, LoadSpec, Moment, Platform, Running, Scenario, Template, TurnSpan,
 };
 
 use super::judge::{explain, judge, unlaunched, with_fixes};
@@ -230,36 +230,11 @@ impl<'a> OpenTrial<'a> {
 
     /// The load of this trial.
     fn order(&self, timing: &Timing) -> LoadOrder {
-        let TrialContext { drain, timeout, backend, .. } = self.context;
-        let case = &self.prepared.case;
-        let Front { endpoint, tls, .. } = self.answering.front.clone();
-        LoadOrder {
-            spec: LoadSpec {
-                targets: vec![endpoint],
-                protocol: Protocol::Http11,
-                tls,
-                host: self.answering.front.host(),
-                exchanges: self.answering.exchanges.clone(),
-                load: case.load.clone(),
-                think: Pause::default(),
-                scenario: self.answering.scenario.clone(),
-                warm_up: timing.warm_up,
-                duration: timing.duration,
-                requests: None,
-                drain: *drain,
-                timeout: *timeout,
-                keep_alive: case.topology.keep_alive,
-                seed: timing.seed.wrapping_add(u64::from(self.trial.block)),
-                shard: None,
-                source: None,
-                slices: true,
-                cpus: case.pinning.generator.clone(),
-                backend: *backend,
-            },
-            link: case.topology.link,
-            begins: None,
-            turns: Vec::new(),
-        }
+        let Answering { front, exchanges, scenario, .. } = &self.answering;
+        let (case, block) = (&self.prepared.case, self.trial.block);
+        let spec = self.context.load(timing, case, block, front, exchanges.clone());
+        let spec = LoadSpec { scenario: scenario.clone(), ..spec };
+        LoadOrder { spec, link: case.topology.link, begins: None, turns: Vec::new() }
     }
 
     /// Reads what the load has made, stops the deployment, and says what the measurement means.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// A scalar as it was written: `0.5`, `256Mi` and `"8"` are texts that flags could have held.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -23,6 +23,11 @@ impl JsonSchema for Text {
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": ["string", "number", "boolean"]})
     }
+}
+
+/// A section of which only the name is there (`postgres:`) is one with its defaults.
+pub(crate) fn named<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    Ok(Some(Option::<T>::deserialize(from)?.unwrap_or_default()))
 }
 
 /// Scalars as the texts that they are.

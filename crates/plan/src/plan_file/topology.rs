@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use stampede_core::{BalancerKind, ServiceKind};
 
-use crate::document::Text;
+use crate::document::{Text, named};
 use crate::topology::{BALANCE, READY, RESTART};
 
 /// What stands around each runtime, the same around all of them.
@@ -139,11 +139,6 @@ impl ServicesSection {
         .into_iter()
         .filter_map(|(kind, section)| Some((kind, section.as_ref()?)))
     }
-}
-
-/// A service that is only named (`postgres:`) is one with its defaults.
-fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ServiceSection>, D::Error> {
-    Ok(Some(Option::<ServiceSection>::deserialize(deserializer)?.unwrap_or_default()))
 }
 
 /// The words that a key allows, beside nothing at all.

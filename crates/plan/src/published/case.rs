@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::builds::Builds;
 use crate::compare::CompareFlags;
-use crate::document::Text;
+use crate::document::{Text, texts};
 use crate::flags::{
     AppFlag, ClientRttFlag, DatabaseFlags, DeploymentFlags, DumpFlag, LoadFlag, PhpFlag, ReadyFlag, RuntimesFlag,
     TopologyFlags,
@@ -124,11 +124,11 @@ impl CaseKeys {
     }
 
     pub(super) fn env(&self) -> BTreeMap<String, String> {
-        texts(&self.env)
+        texts(self.env.clone())
     }
 
     pub(super) fn ini(&self) -> BTreeMap<String, String> {
-        texts(&self.ini)
+        texts(self.ini.clone())
     }
 
     /// Extensions of PHP beside those that the application has.
@@ -206,8 +206,4 @@ impl CaseKeys {
             ..CompareFlags::default()
         }
     }
-}
-
-fn texts(of: &BTreeMap<String, Text>) -> BTreeMap<String, String> {
-    of.iter().map(|(name, Text(value))| (name.clone(), value.clone())).collect()
 }

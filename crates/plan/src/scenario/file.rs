@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
+use stampede_scenario::{FeederFormat, HeaderRule, RowOrder};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,27 +22,9 @@ pub(crate) struct FeederEntry {
     pub(crate) file: Option<Spanned<PathBuf>>,
     /// Columns, each with the environment variables that hold its values.
     pub(crate) env: Option<Spanned<BTreeMap<String, Vec<String>>>>,
-    pub(crate) format: Option<FormatEntry>,
+    pub(crate) format: Option<FeederFormat>,
     #[serde(default)]
-    pub(crate) order: OrderEntry,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum FormatEntry {
-    Csv,
-    Tsv,
-    Jsonl,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum OrderEntry {
-    #[default]
-    Loop,
-    Once,
-    Random,
-    Identity,
+    pub(crate) order: RowOrder,
 }
 
 #[derive(Deserialize)]
@@ -131,18 +114,10 @@ pub(crate) enum EventPart {
 pub(crate) struct CheckEntry {
     pub(crate) status: Option<Spanned<String>>,
     #[serde(default)]
-    pub(crate) headers: BTreeMap<String, Spanned<RuleEntry>>,
+    pub(crate) headers: BTreeMap<String, Spanned<HeaderRule>>,
     pub(crate) body: Option<String>,
     pub(crate) contains: Option<Spanned<String>>,
     pub(crate) sha256: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) json: BTreeMap<String, Spanned<Value>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum RuleEntry {
-    Present,
-    Equals(String),
-    Contains(String),
 }

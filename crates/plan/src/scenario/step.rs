@@ -6,13 +6,13 @@ use std::ops::RangeInclusive;
 use regex::bytes::Regex;
 use serde_saphyr::Spanned;
 use stampede_scenario::{
-    BodyCheck, Capture, CaptureSource, CaptureTest, Check, Condition, Feeder, HeaderCheck, HeaderRule, Names, Pause,
-    Pointer, Statuses, Step, Template, TemplateError, TemplateProblem,
+    BodyCheck, Capture, CaptureSource, CaptureTest, Check, Condition, Feeder, HeaderCheck, Names, Pause, Pointer,
+    Statuses, Step, Template, TemplateError, TemplateProblem,
 };
 
 use super::Reader;
 use super::events::{self, OK};
-use super::file::{CheckEntry, EventPart, RuleEntry, SourceEntry, StepEntry};
+use super::file::{CheckEntry, EventPart, SourceEntry, StepEntry};
 use crate::answer::{NO_ERROR, read_hash, statuses};
 use crate::header::{CARRYING, is_token};
 use crate::suggestion::suggest_or;
@@ -268,12 +268,7 @@ impl<'r, 'a> FlowReader<'r, 'a> {
             if !is_token(&name) {
                 self.reader.add(&rule, "headers", &name, "is not the name of a header", "for example ETag: present");
             }
-            let rule = match rule.value {
-                RuleEntry::Present => HeaderRule::Present,
-                RuleEntry::Equals(text) => HeaderRule::Equals(text),
-                RuleEntry::Contains(text) => HeaderRule::Contains(text),
-            };
-            HeaderCheck { name, rule }
+            HeaderCheck { name, rule: rule.value }
         });
         let headers = headers.collect();
         let equals = body.map(|text| Some(BodyCheck::Equals(text.into_bytes())));

@@ -16,9 +16,10 @@ use crate::php_base::{ExtensionsEntry, IniEntry};
 use crate::site::{FallbackEntry, SchemeEntry, SiteEntry};
 
 /// What kind of application it is.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum KindEntry {
+    #[default]
     FrontController,
     Scripts,
     #[serde(rename = "psr-15-handler")]
