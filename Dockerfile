@@ -16,7 +16,7 @@ RUN if [ ! -x target/image/stampede ]; then \
 FROM ${DEBIAN} AS stampede
 RUN useradd --create-home --uid 10001 stampede
 COPY --from=build /src/target/image/stampede /usr/local/bin/stampede
-USER stampede
+# Root, who alone may use an engine's socket that is shown to the container. A load is driven as well by `--user stampede`.
 WORKDIR /home/stampede
 ENTRYPOINT ["stampede"]
 CMD ["--help"]
@@ -30,5 +30,6 @@ RUN printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod +x /usr/sbin
         apache2-bin caddy haproxy libapache2-mod-php nginx pgbouncer php-cli php-fpm php-intl php-mbstring \
         php-parsedown php-pgsql php-sqlite3 postgresql supervisor uwsgi-plugin-php \
     && rm -rf /var/lib/apt/lists/*
+# Measures without any rights, as long as no limits are enforced.
 USER stampede
 CMD ["compare", "markdown", "--rounds", "3", "--duration", "5s"]

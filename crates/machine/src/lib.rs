@@ -5,11 +5,13 @@
 
 pub mod agent;
 mod backend;
+pub mod beside;
 pub mod bundle;
 mod cluster_platform;
 mod folders;
 pub mod in_pod;
 mod installed;
+pub mod name_service;
 mod onlooker;
 mod open_files;
 mod platform;

@@ -5,6 +5,7 @@
 //! place, so files, sockets and logs are the same inside and outside. The software comes from an image of a distribution with
 //! packages of it; or the container is of an image that serves by itself, which is run as it is. The load goes to the container's own address, past the engine's proxy.
 
+pub mod beside;
 mod compose;
 mod composer;
 mod container_end;
@@ -26,6 +27,8 @@ mod running;
 mod sandbox;
 pub(crate) mod sockets;
 mod software;
+mod view;
+mod whereabouts;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -43,7 +46,7 @@ use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, V
 
 use self::compose::Composition;
 use self::engine::Engine;
-pub use self::error::DockerError;
+pub use self::error::{DockerError, ELSEWHERE};
 pub use self::image::{RemovedImages, remove_images};
 use self::maker::Contained;
 use self::own_container::{Entrance, OwnRunning};
@@ -648,6 +651,11 @@ pub fn examine() -> Finding {
         Err(DockerError::NotThere { socket, source: _ }) => doctor::fine(
             DOCKER,
             format!("no engine at {}; only --platform docker and --image need one", socket.display()),
+        ),
+        Err(DockerError::Elsewhere) => doctor::fine(
+            DOCKER,
+            "an engine whose containers are not seen from here: Stampede starts itself in a container beside them"
+                .to_owned(),
         ),
         Err(error) => {
             let because = format!("--platform docker cannot be used: {}", with_causes(&error));

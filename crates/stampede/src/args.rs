@@ -213,6 +213,9 @@ pub(crate) enum Asked {
         #[arg(long, value_name = "AGENTS")]
         first: Option<usize>,
     },
+    /// Carry out a command beside a container engine (started by Stampede itself, in a container)
+    #[command(name = "__beside", hide = true, disable_help_flag = true)]
+    Beside(OtherArgs),
     /// Hold the lease of a load's pods, or wait in one (started by Stampede itself, in a cluster)
     #[command(name = "__guardian", hide = true)]
     Guardian {

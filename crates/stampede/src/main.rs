@@ -24,7 +24,6 @@ mod ladder;
 mod list;
 mod load;
 mod mimic;
-mod name_service;
 mod notices;
 mod report;
 mod reproduce;
@@ -49,7 +48,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use stampede_conduct::Host;
-use stampede_machine::ThisMachine;
+use stampede_machine::{ThisMachine, beside, name_service};
 use stampede_mimic::Tool;
 
 use crate::args::{Args, Asked, OtherArgs};
@@ -71,21 +70,37 @@ fn main() -> ExitCode {
         Args { command: Some(Asked::Hey(OtherArgs { args })), .. } => mimic::end(Tool::Hey, &args, &here()),
         Args { command: Some(Asked::Ab(OtherArgs { args })), .. } => mimic::end(Tool::Ab, &args, &here()),
         Args { command: Some(Asked::Wrk(OtherArgs { args })), .. } => mimic::end(Tool::Wrk, &args, &here()),
-        args => exit::code(obey(args, &here())),
+        Args { command: Some(Asked::Beside(OtherArgs { args })), .. } => code_of(beside::keep(&args)),
+        args => match outcome_of(args, &here()) {
+            Err(failure) if beside::is_next(&failure) => code_of(go_there()),
+            outcome => exit::code(outcome.unwrap_or_else(tell)),
+        },
     }
 }
 
-/// Does what a command line asks for, and says why it could not.
-fn obey(args: Args, host: &dyn Host) -> Exit {
-    let outcome = match args {
+/// Carries the command out beside the container engine.
+fn go_there() -> Result<u8, Failure> {
+    let printed: [fn(&[u8]); 2] = [|bytes| drop(screen::print_bytes(bytes)), screen::write];
+    beside::carry_out(flags::StoreArgs { store: None }.file()?, screen::width(), ONLOOKER, printed)
+}
+
+fn code_of(ended: Result<u8, Failure>) -> ExitCode {
+    ended.map_or_else(|failure| exit::code(tell(failure)), ExitCode::from)
+}
+
+/// Does what a command line asks for.
+fn outcome_of(args: Args, host: &dyn Host) -> Outcome {
+    match args {
         Args { version: true, verbose, command: _ } => version::run(verbose),
         Args { command: Some(command), .. } => outcome(command, host),
         Args { command: None, .. } => welcome::run(host),
-    };
-    outcome.unwrap_or_else(|Failure { exit, message }| {
-        message.lines().for_each(screen::error);
-        exit
-    })
+    }
+}
+
+/// Says why a command could not be done.
+fn tell(Failure { exit, message }: Failure) -> Exit {
+    message.lines().for_each(screen::error);
+    exit
 }
 
 /// What comes of a command.
@@ -117,7 +132,9 @@ fn outcome(command: Asked, host: &dyn Host) -> Outcome {
         Asked::Look { questions } => list::answer(&questions),
         // They have exit codes of their own.
         Asked::Hey(_) | Asked::Ab(_) | Asked::Wrk(_) => Ok(Exit::Done),
-        Asked::Warden | Asked::Agent { .. } | Asked::Guardian { .. } | Asked::YardStick { .. } => Ok(Exit::Done),
+        Asked::Warden | Asked::Agent { .. } | Asked::Beside(_) | Asked::Guardian { .. } | Asked::YardStick { .. } => {
+            Ok(Exit::Done)
+        }
     }
 }
 

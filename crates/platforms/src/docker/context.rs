@@ -24,6 +24,10 @@ const CONFIG: &str = "DOCKER_CONFIG";
 /// The context that stands for no other.
 const DEFAULT: &str = "default";
 
+/// What to do where another kind of address is named.
+const FIX: &str = "unset DOCKER_HOST, or let it name unix:///SOCKET; the socket of another machine is brought here by \
+                   ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock HOST, and named by DOCKER_HOST=unix:///tmp/docker.sock";
+
 /// The socket of the engine that is meant, by what `variable` says of the environment.
 ///
 /// # Errors
@@ -32,7 +36,7 @@ const DEFAULT: &str = "default";
 pub(crate) fn socket(variable: impl Fn(&str) -> Option<String>) -> Result<PathBuf, DockerError> {
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
     if let Some(host) = variable(HOST) {
-        return path(host, "unset DOCKER_HOST, or let it name unix:///SOCKET");
+        return path(host, FIX);
     }
     let own = || variable("HOME").map(|home| Path::new(&home).join(".docker"));
     let Some(folder) = variable(CONFIG).map(PathBuf::from).or_else(own) else { return Ok(PathBuf::from(SOCKET)) };

@@ -18,8 +18,10 @@ use bollard::{API_DEFAULT_VERSION, Docker};
 use serde::{Deserialize, Serialize};
 
 use super::context;
-use super::error::{DockerError, OLDEST, RUN};
+use super::error::{BESIDE, DockerError, OLDEST, RUN};
 use super::rootless::{self, Holding};
+use super::view::View;
+use super::whereabouts::Signs;
 
 /// How long the engine may take until it begins to answer, in seconds.
 const PATIENCE: u64 = 60;
@@ -91,6 +93,11 @@ impl Engine {
     /// What the engine says of itself, where it is one whose containers this process can measure, and whether it holds them to limits.
     pub(crate) async fn examine(&self) -> Result<(SystemInfo, Holding), DockerError> {
         let info = self.docker.info().await.map_err(api("ask the engine what it is"))?;
+        let is_beside = View::of_this_process().is_beside();
+        let signs = Signs::of(&self.socket, &info).await;
+        if !is_beside && signs.listener.is_none() {
+            return Err(DockerError::Elsewhere);
+        }
         let is_within = rootless::is_root_of_a_namespace();
         let is_rootless = is_rootless(&info);
         if is_within || is_rootless {
@@ -99,6 +106,9 @@ impl Engine {
                 let holding = rootless::judge(&info, is_podman, is_within)?;
                 return Ok((info, holding));
             }
+        }
+        if !is_beside && !signs.are_of_here() {
+            return Err(DockerError::Elsewhere);
         }
         judge(&info)?;
         Ok((info, Holding::Limits))
@@ -118,11 +128,8 @@ fn is_rootless(info: &SystemInfo) -> bool {
 
 /// Refuses engines whose containers cannot be held to limits or not be read from here.
 fn judge(info: &SystemInfo) -> Result<(), DockerError> {
-    let system = info.operating_system.as_deref().unwrap_or_default();
     let reason = if has_option(info, "name=userns") {
         "it gives containers other users' numbers (userns-remap), which cannot read what is prepared for them"
-    } else if system.contains("Docker Desktop") {
-        "it runs in a virtual machine (Docker Desktop), where its control groups and networks cannot be reached"
     } else if info.cpu_cfs_quota == Some(false) || info.cpu_cfs_period == Some(false) {
         "its kernel cannot limit CPU time"
     } else if info.memory_limit == Some(false) {
@@ -138,12 +145,16 @@ fn judge(info: &SystemInfo) -> Result<(), DockerError> {
 pub(crate) struct Containers {
     pub(crate) socket: PathBuf,
     pub(crate) label: String,
+    /// The label of the Stampede beside the engine whose run it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) beside: Option<String>,
 }
 
 impl Containers {
     /// The labels of what belongs to the run.
     pub(crate) fn labels(&self) -> HashMap<String, String> {
-        HashMap::from([(RUN.to_owned(), self.label.clone())])
+        let beside = self.beside.iter().map(|label| (BESIDE.to_owned(), label.clone()));
+        beside.chain([(RUN.to_owned(), self.label.clone())]).collect()
     }
 
     /// What the run's network and its first container are called.
@@ -175,21 +186,29 @@ impl Containers {
     pub(crate) fn remove(&self, deadline: Instant) -> Result<(), DockerError> {
         block_on(async {
             let engine = Engine::connect(&self.socket).await?;
-            let is_done = async || self.remove_once(&engine.docker).await;
-            while !is_done().await? {
-                if Instant::now() >= deadline {
-                    return Err(DockerError::Left(self.label.clone()));
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
+            engine.remove_labelled(&format!("{RUN}={}", self.label), deadline).await?;
             self.remove_group();
             Ok(())
         })
     }
+}
+
+impl Engine {
+    /// Removes all that has this label (`name=value`), whatever it does.
+    pub(crate) async fn remove_labelled(&self, label: &str, deadline: Instant) -> Result<(), DockerError> {
+        while !self.remove_once(label).await? {
+            if Instant::now() >= deadline {
+                return Err(DockerError::Left(label.to_owned()));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
+    }
 
     /// Whether nothing is left; otherwise asks for its removal, which may be under way already.
-    async fn remove_once(&self, docker: &Docker) -> Result<bool, DockerError> {
-        let filters = Some(HashMap::from([("label".to_owned(), vec![format!("{RUN}={}", self.label)])]));
+    async fn remove_once(&self, label: &str) -> Result<bool, DockerError> {
+        let docker = &self.docker;
+        let filters = Some(HashMap::from([("label".to_owned(), vec![label.to_owned()])]));
         let containers = ListContainersOptions { all: true, filters: filters.clone(), ..Default::default() };
         let containers = docker.list_containers(Some(containers)).await.map_err(api("list the run's containers"))?;
         for id in containers.iter().filter_map(|container| container.id.as_deref()) {
@@ -260,9 +279,14 @@ mod tests {
             // The first connection only sees whether somebody is there.
             drop(listener.accept().unwrap());
             for answer in answers {
-                let (mut connection, _) = listener.accept().unwrap();
                 let mut request = [0; 4096];
-                assert!(connection.read(&mut request).unwrap() > 0);
+                // Some connections only see who is there.
+                let mut connection = loop {
+                    let (mut connection, _) = listener.accept().unwrap();
+                    if connection.read(&mut request).unwrap() > 0 {
+                        break connection;
+                    }
+                };
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
                 write!(connection, "{head}Content-Length: {}\r\n\r\n{answer}", answer.len()).unwrap();
             }
@@ -289,7 +313,6 @@ mod tests {
             (SystemInfo::default(), None),
             (with("name=seccomp,profile=default"), None),
             (with("name=userns"), Some("userns-remap")),
-            (SystemInfo { operating_system: Some("Docker Desktop".to_owned()), ..Default::default() }, Some("virtual")),
             (SystemInfo { memory_limit: Some(false), ..Default::default() }, Some("limit memory")),
             (SystemInfo { cpu_cfs_quota: Some(false), ..Default::default() }, Some("limit CPU")),
         ] {

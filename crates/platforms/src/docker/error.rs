@@ -9,8 +9,15 @@ use thiserror::Error;
 /// The label of all that belongs to a run; its value is the run's own.
 pub(crate) const RUN: &str = "io.stampede.run";
 
+/// The label of all that belongs to a Stampede beside the engine; its value is its own.
+pub(crate) const BESIDE: &str = "io.stampede.beside";
+
 /// That of Docker 20.10, the oldest that is tested against.
 pub(super) const OLDEST: ClientVersion = ClientVersion { major_version: 1, minor_version: 41 };
+
+/// What is said where an engine's containers are not seen: the command is then carried out beside it ([`super::beside`]).
+pub const ELSEWHERE: &str =
+    "measure containers: their processes are not seen from here; run Stampede on the engine's own machine";
 
 /// Why an engine, or something in it, cannot be used.
 #[derive(Debug, Error)]
@@ -44,7 +51,7 @@ pub enum DockerError {
         source: io::Error,
     },
     /// The socket is not for this user.
-    #[error("use Docker's engine at {}: put this user into the group docker and log in again, or run it as root", socket.display())]
+    #[error("use Docker's engine at {}: put this user into the group docker and log in again, or run it as root (in a container: docker run --user 0)", socket.display())]
     NotAllowed {
         /// The socket.
         socket: PathBuf,
@@ -64,8 +71,40 @@ pub enum DockerError {
     #[error("use the engine, which runs without root: run Stampede in its namespaces: {0}")]
     Rootless(&'static str),
     /// Its processes are not seen.
-    #[error("measure containers: their processes are not seen from here; run Stampede on the engine's own machine")]
+    #[error("{ELSEWHERE}")]
     Elsewhere,
+    /// It does not see a file of this container.
+    #[error(
+        "show {} to a container: the engine does not see it; mount its folder into Stampede's own container (docker run -v), or put \
+         it into the image", path.display()
+    )]
+    Unseen {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// This program is for other processors than the engine's.
+    #[error(
+        "start Stampede beside the engine: this program is for {program} and the engine's machine is {machine}, where it would be \
+         emulated; use a Stampede for {machine}"
+    )]
+    Emulated {
+        /// What this program is for.
+        program: &'static str,
+        /// What the engine's machine is.
+        machine: String,
+    },
+    /// This program needs files that an empty image lacks.
+    #[error(
+        "start Stampede beside the engine: {} needs libraries of this machine; use the released program, which needs none, or \
+         Stampede's own image (docker run -v /var/run/docker.sock:/var/run/docker.sock ...)", program.display()
+    )]
+    Libraries {
+        /// Its file.
+        program: PathBuf,
+    },
+    /// What was to run beside the engine could not be started, or its end is not known.
+    #[error("run Stampede beside the engine: {0}")]
+    Errand(String),
     /// It refused.
     #[error("{action}")]
     Api {
@@ -146,7 +185,7 @@ pub enum DockerError {
     #[error("prepare a container: {0}")]
     Prepare(String),
     /// Something of a run is still there.
-    #[error("remove the containers and networks labelled {RUN}={0}: some are left at the deadline")]
+    #[error("remove the containers and networks labelled {0}: some are left at the deadline")]
     Left(String),
     /// A thread could not be had.
     #[error("wait for the engine")]

@@ -212,6 +212,17 @@ pub(crate) async fn install(engine: &Engine, order: Installation<'_>) -> Result<
     Ok((image, dockerfile))
 }
 
+/// An image without any file, for a program that brings its own. It is made once.
+pub(super) async fn empty(engine: &Engine) -> Result<String, DockerError> {
+    const EMPTY: &str = "stampede-beside:1";
+    if inspect(engine, EMPTY).await?.is_none() {
+        let labels = [(SOFTWARE, "Stampede itself, beside this engine".to_owned()), (UPON, format!("{NAME}:"))];
+        let built = build(engine, "FROM scratch\nENV PATH=/usr/bin:/bin\n", EMPTY, &labels).await?;
+        built.map_err(|output| DockerError::Errand(format!("make an image for it: {}", failed_step(&output))))?;
+    }
+    Ok(EMPTY.to_owned())
+}
+
 /// The step that a build failed at, as its builder printed it, with the last lines after it.
 fn failed_step(output: &str) -> String {
     let begins = output.rfind("\nStep ").map(|at| at + 1).or_else(|| output.starts_with("Step ").then_some(0));

@@ -28,6 +28,7 @@ use super::inside::Inside;
 use super::rootless::Holding;
 use super::sandbox::{address, files_limit, group, lease, limited, make_network};
 use super::sockets::listening;
+use super::view::View;
 use crate::layout::folder::Folder;
 use crate::runs::group::told;
 use crate::runs::process_owner::ProcessOwner;
@@ -199,7 +200,7 @@ impl Maker<'_> {
         let (mut members, mut started, mut whole) = (Vec::new(), Instant::now(), None);
         for (number, process) in self.order.processes.iter().enumerate() {
             if !process.is_measured {
-                let body = body(process, self, None);
+                let body = body(process, self, None)?;
                 let member = self.start(process, &self.name(number), body).await?;
                 self.await_socket(&member).await?;
                 continue;
@@ -207,7 +208,7 @@ impl Maker<'_> {
             if members.is_empty() {
                 started = Instant::now();
             }
-            let body = body(process, self, parent.as_deref());
+            let body = body(process, self, parent.as_deref())?;
             let member = self.start(process, &self.name(number), body).await?;
             if parent.is_some() && whole.is_none() {
                 whole = member.group.as_ref().map(|group| self.hold(group)).transpose()?;
@@ -269,7 +270,7 @@ impl Maker<'_> {
         let Front { of: _, image, config, place, root } = front;
         let docker = &self.engine.docker;
         let process = OwnProcess { image: image.clone(), name: "nginx".to_owned(), ..OwnProcess::default() };
-        let mut body = body(&process, self, parent);
+        let mut body = body(&process, self, parent)?;
         (body.networking_config, body.hostname) = (None, None);
         if let Some(host) = &mut body.host_config {
             host.network_mode = Some(format!("container:{}", of.inside.container));
@@ -391,7 +392,7 @@ fn tar_of_folders(folder: &Path) -> Vec<u8> {
 
 /// The container of an image that serves by itself: its user, entry point and signals are its own unless it is told others. It stays
 /// when it has ended, so that what it printed can be read, and its own checks of its health, which would run within its limits, are off.
-fn body(process: &OwnProcess, maker: &Maker<'_>, parent: Option<&str>) -> ContainerCreateBody {
+fn body(process: &OwnProcess, maker: &Maker<'_>, parent: Option<&str>) -> Result<ContainerCreateBody, DockerError> {
     let Maker { engine: _, containers, network, order, manner, hosts } = maker;
     let OwnProcess { image, name, entry_point, command, env, user, dir, volumes, ports: _, is_measured: _ } = process;
     let common = HostConfig { ulimits: files_limit(), ..Default::default() };
@@ -400,11 +401,13 @@ fn body(process: &OwnProcess, maker: &Maker<'_>, parent: Option<&str>) -> Contai
         Some((limits, cpus)) => limited(common, limits, cpus),
         None => common,
     };
+    let view = View::of_this_process();
     let binds = volumes.iter().filter_map(|volume| match volume {
-        Volume::Shown { from, at } => Some(format!("{}:{at}:ro", from.display())),
-        Volume::Shared { name, at } => Some(format!("{network}-{name}:{at}")),
+        Volume::Shown { from, at } => Some(view.source(from).map(|from| format!("{}:{at}:ro", from.display()))),
+        Volume::Shared { name, at } => Some(Ok(format!("{network}-{name}:{at}"))),
         Volume::Empty { .. } => None,
     });
+    let binds: Vec<String> = binds.collect::<Result<_, _>>()?;
     let empty = volumes.iter().filter_map(|volume| match volume {
         Volume::Empty { at } => Some(at.clone()),
         Volume::Shown { .. } | Volume::Shared { .. } => None,
@@ -413,7 +416,7 @@ fn body(process: &OwnProcess, maker: &Maker<'_>, parent: Option<&str>) -> Contai
     let (log_driver, log) = if manner.is_podman { ("k8s-file", None) } else { ("local", Some(log.into())) };
     let aliases =
         (!name.is_empty()).then(|| EndpointSettings { aliases: Some(vec![name.clone()]), ..Default::default() });
-    ContainerCreateBody {
+    Ok(ContainerCreateBody {
         image: Some(image.clone()),
         hostname: (!name.is_empty() && !name.contains('_')).then(|| name.clone()),
         entrypoint: entry_point.clone(),
@@ -428,14 +431,14 @@ fn body(process: &OwnProcess, maker: &Maker<'_>, parent: Option<&str>) -> Contai
             .map(|settings| NetworkingConfig { endpoints_config: Some([((*network).to_owned(), settings)].into()) }),
         host_config: Some(HostConfig {
             network_mode: Some((*network).to_owned()),
-            binds: Some(binds.collect()),
+            binds: Some(binds),
             extra_hosts: Some(hosts.clone()),
             cgroup_parent: parent.map(str::to_owned),
             log_config: Some(HostConfigLogConfig { typ: Some(log_driver.to_owned()), config: log }),
             ..host
         }),
         ..Default::default()
-    }
+    })
 }
 
 /// What an image that serves by itself prints is kept by the engine, no more than this of it.

@@ -25,6 +25,7 @@ use super::engine::{Containers, Engine, api, block_on};
 use super::error::DockerError;
 use super::inside::Inside;
 use super::rootless::Holding;
+use super::view::View;
 use crate::layout::folder::Folder;
 use crate::machine::user::User;
 use crate::runs::group::divide;
@@ -152,7 +153,7 @@ pub(super) fn lease(socket: &Path, state_dir: &Path) -> Result<(ProcessOwner, Co
     let mut owner = ProcessOwner::begin(state_dir, None).map_err(|error| failed(&error))?;
     // Another user's Stampede may have given the same name to a run of its own: the standard library's seed differs.
     let label = format!("{}-{:08x}", owner.run().name, RandomState::new().build_hasher().finish() as u32);
-    let containers = Containers { socket: socket.to_owned(), label };
+    let containers = Containers { socket: socket.to_owned(), label, beside: View::of_this_process().label() };
     owner.hold(containers.clone()).map_err(|error| failed(&error))?;
     Ok((owner, containers))
 }
@@ -181,7 +182,7 @@ fn make(socket: PathBuf, state_dir: &Path, order: &Order) -> Result<Made, Docker
             Purpose::Service(..) => make_network(&docker, &containers).await?,
             Purpose::Aside | Purpose::Preparation => containers.name(),
         };
-        let body = body(order, &containers, &name, folder.as_ref().map(Folder::path));
+        let body = body(order, &containers, &name, folder.as_ref().map(Folder::path), &View::of_this_process())?;
         let named = CreateContainerOptions { name: Some(name), ..Default::default() };
         Ok(docker.create_container(Some(named), body).await.map_err(api("make a container"))?.id)
     })?;
@@ -195,16 +196,23 @@ pub(super) fn files_limit() -> Option<Vec<ResourcesUlimits>> {
 }
 
 /// The container that is ordered, as the engine is told.
-fn body(order: &Order, containers: &Containers, network: &str, folder: Option<&Path>) -> ContainerCreateBody {
+fn body(
+    order: &Order,
+    containers: &Containers,
+    network: &str,
+    folder: Option<&Path>,
+    view: &View,
+) -> Result<ContainerCreateBody, DockerError> {
     let Order { image, user, shown, purpose } = order;
     // At the same place, so that a path means the same inside and outside.
-    let at_its_place = |folder: &Path| format!("{0}:{0}", folder.display());
+    let at_its_place = |folder: &Path| Ok(format!("{}:{}", view.source(folder)?.display(), folder.display()));
     let shown = shown.as_ref().map(|shown| match shown {
-        Shown::Program(path, place) => format!("{}:{place}:ro", path.display()),
+        Shown::Program(path, place) => Ok(format!("{}:{place}:ro", view.source(path)?.display())),
         Shown::Folder(path) => at_its_place(path),
     });
+    let binds: Result<Vec<String>, DockerError> = shown.into_iter().chain(folder.map(at_its_place)).collect();
     let common = HostConfig {
-        binds: Some(shown.into_iter().chain(folder.map(at_its_place)).collect()),
+        binds: Some(binds?),
         auto_remove: Some(true),
         // Reaps what its programs leave behind.
         init: Some(true),
@@ -222,7 +230,7 @@ fn body(order: &Order, containers: &Containers, network: &str, folder: Option<&P
         Some(User { uid, gid }) => (*uid, *gid),
         None => (geteuid().as_raw(), getegid().as_raw()),
     };
-    ContainerCreateBody {
+    Ok(ContainerCreateBody {
         image: Some(image.clone()),
         user: Some(format!("{uid}:{gid}")),
         entrypoint: Some(Vec::new()),
@@ -233,7 +241,7 @@ fn body(order: &Order, containers: &Containers, network: &str, folder: Option<&P
         attach_stdin: Some(true),
         host_config: Some(host),
         ..Default::default()
-    }
+    })
 }
 
 /// The largest weight against other containers
@@ -309,6 +317,7 @@ pub(super) fn address(told: &ContainerInspectResponse) -> Option<IpAddr> {
 mod tests {
     use stampede_core::{Bytes, Cpus};
 
+    use super::super::view::{Beside, Mounted};
     use super::*;
 
     #[test]
@@ -325,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_container_ends_with_the_line_to_it_and_sees_the_runs_folder_at_its_own_place() {
-        let containers = Containers { socket: PathBuf::from("/s"), label: "1-0-ab".to_owned() };
+        let containers = Containers { socket: PathBuf::from("/s"), label: "1-0-ab".to_owned(), beside: None };
         let limits = Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) };
         let order = Order {
             image: "i".to_owned(),
@@ -333,7 +342,8 @@ mod tests {
             shown: None,
             purpose: Purpose::Service(limits, vec![0]),
         };
-        let body = body(&order, &containers, "n", Some(Path::new("/var/tmp/stampede-0/r/1-0")));
+        let run = Path::new("/var/tmp/stampede-0/r/1-0");
+        let body = body(&order, &containers, "n", Some(run), &View::default()).unwrap();
         let host = body.host_config.unwrap();
         assert_eq!((body.open_stdin, body.stdin_once, host.auto_remove), (Some(true), Some(true), Some(true)));
         assert_eq!(host.binds.unwrap(), ["/var/tmp/stampede-0/r/1-0:/var/tmp/stampede-0/r/1-0"]);
@@ -343,17 +353,33 @@ mod tests {
     }
 
     #[test]
+    fn beside_the_engine_a_folder_is_named_as_the_engine_sees_it() {
+        let (socket, label) = (PathBuf::from("/s"), "1-0-ab".to_owned());
+        let containers = Containers { socket, label, beside: Some("b".to_owned()) };
+        let mounted = vec![Mounted { at: "/var/tmp/stampede".into(), source: "/volumes/v/_data".into() }];
+        let view = View(Some(Beside { label: "b".to_owned(), mounted }));
+        let order = Order { image: "i".to_owned(), user: None, shown: None, purpose: Purpose::Preparation };
+        let made = body(&order, &containers, "n", Some(Path::new("/var/tmp/stampede/s/r/1-0")), &view).unwrap();
+        let binds = made.host_config.unwrap().binds.unwrap();
+        assert_eq!(binds, ["/volumes/v/_data/s/r/1-0:/var/tmp/stampede/s/r/1-0"]);
+        assert_eq!(made.labels.unwrap()["io.stampede.beside"], "b");
+        let unseen = body(&order, &containers, "n", Some(Path::new("/home/me")), &view);
+        assert!(matches!(unseen, Err(DockerError::Unseen { .. })), "{unseen:?}");
+    }
+
+    #[test]
     fn an_order_to_look_around_has_no_network_and_sees_one_file() {
-        let containers = Containers { socket: PathBuf::from("/s"), label: "l".to_owned() };
+        let containers = Containers { socket: PathBuf::from("/s"), label: "l".to_owned(), beside: None };
         let shown = Some(Shown::Program(PathBuf::from("/usr/bin/stampede"), "/stampede"));
         let order = Order { image: "i".to_owned(), user: None, shown, purpose: Purpose::Aside };
-        let host = body(&order, &containers, "n", None).host_config.unwrap();
-        assert_eq!(host.network_mode.as_deref(), Some("none"));
-        assert_eq!(host.binds.unwrap(), ["/usr/bin/stampede:/stampede:ro"]);
-        assert_eq!((host.memory, host.cpu_quota), (None, None));
+        let host = |order: &Order| body(order, &containers, "n", None, &View::default()).unwrap().host_config.unwrap();
+        let aside = host(&order);
+        assert_eq!(aside.network_mode.as_deref(), Some("none"));
+        assert_eq!(aside.binds.unwrap(), ["/usr/bin/stampede:/stampede:ro"]);
+        assert_eq!((aside.memory, aside.cpu_quota), (None, None));
         let order = Order { purpose: Purpose::Preparation, ..order };
-        assert_eq!(body(&order, &containers, "n", None).host_config.unwrap().network_mode.as_deref(), Some("host"));
+        assert_eq!(host(&order).network_mode.as_deref(), Some("host"));
         let order = Order { shown: Some(Shown::Folder(PathBuf::from("/var/tmp/t"))), ..order };
-        assert_eq!(body(&order, &containers, "n", None).host_config.unwrap().binds.unwrap(), ["/var/tmp/t:/var/tmp/t"]);
+        assert_eq!(host(&order).binds.unwrap(), ["/var/tmp/t:/var/tmp/t"]);
     }
 }

@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn leases_of_this_version_and_of_others_are_read() {
         let session = Session { leader: 31, boot: "b".to_owned() };
-        let containers = Containers { socket: "/d.sock".into(), label: "1f-0-ab".to_owned() };
+        let containers = Containers { socket: "/d.sock".into(), label: "1f-0-ab".to_owned(), beside: None };
         let group = Group::V2 { dir: "/c/stampede/1f-0".into() };
         for (text, run, unknown) in [
             // Of today.

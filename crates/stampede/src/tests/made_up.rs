@@ -21,8 +21,8 @@ use tokio::runtime::{Builder, Runtime};
 use crate::args::Args;
 use crate::exit::Failure;
 use crate::notices::OnScreen;
-use crate::obey;
 use crate::screen::capture::{self, Captured};
+use crate::{outcome_of, tell};
 
 /// What the application answers.
 pub(super) const BODY: &str = "hello\n";
@@ -127,7 +127,7 @@ impl MadeUp {
         let parsed = Args::try_parse_from(&args).unwrap_or_else(|error| panic!("{error}"));
         let captured = Captured::default();
         capture::install(Some(captured.clone()));
-        let exit = obey(parsed, self);
+        let exit = outcome_of(parsed, self).unwrap_or_else(tell);
         capture::install(None);
         let [stdout, stderr] = captured.texts();
         Said { code: exit as u8, stdout, stderr }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::counter::go_app;
 use crate::export::{ask, free, keep, measured};
 use crate::stage::{Said, Stage, have, send, wait_until, workload};
-use crate::{images, makers};
+use crate::{beside, images, makers};
 
 pub(crate) const BASE: &str = "debian:bookworm";
 
@@ -92,8 +92,12 @@ impl Engine {
         if has_ended { Err(said()) } else { Ok(engine) }
     }
 
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("docker.sock")
+    }
+
     fn host(&self) -> String {
-        format!("unix://{}", self.folder.path().join("docker.sock").display())
+        format!("unix://{}", self.socket().display())
     }
 
     pub(crate) fn docker(&self, args: &[&str]) -> Command {
@@ -193,6 +197,14 @@ fn containers_are_held_to_their_limits_and_end_with_stampede_whatever_happens_to
     let instances = ["scale", "php-cli-server", &slow, "--cpus", "0.25", "--memory", "128Mi", "--max-instances", "2"];
     ends_when_killed(&stage, &engine, &[&instances[..], &long].concat(), " -S ", 2, ENDED);
     refuses(&stage, &engine);
+}
+
+#[test]
+fn containers_are_measured_from_one_that_has_the_engines_socket_alone() {
+    let name = "containers_are_measured_from_one_that_has_the_engines_socket_alone";
+    let Some((_, engine)) = begun(name, &["tar"], "10.202.0.0/16") else { return };
+    is_an_image_itself(&engine);
+    beside::measures(&engine);
 }
 
 /// A stage and an engine that has the base image; nothing where this machine cannot have them, which is said.
@@ -312,10 +324,10 @@ fn serves_what_is_exported(stage: &Stage, engine: &Engine) {
     compose(&["down"]);
 }
 
-/// Stampede's own Dockerfile, with the program that is tested in place of one that is built there: as an image it runs as nobody
+/// Stampede's own Dockerfile, with the program that is tested in place of one that is built there: as an image it may be run by nobody
 /// in particular, and knows its workloads without a network.
 fn is_an_image_itself(engine: &Engine) {
-    const IMAGE: &str = "stampede:tested";
+    const IMAGE: &str = beside::IMAGE;
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("target/image/stampede");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
@@ -326,8 +338,8 @@ fn is_an_image_itself(engine: &Engine) {
     let build = ["build", "--quiet", "--network", "host", "--target", "stampede", "--tag", IMAGE];
     engine.ask(&[&build[..], &args, &[context]].concat());
     let said = |args: &[&str]| engine.ask(&[&["run", "--rm", "--network", "none"], args].concat());
-    assert_eq!(said(&["--entrypoint", "id", IMAGE, "-u"]), ["10001"]);
-    assert!(said(&[IMAGE, "list", "workloads"]).iter().any(|line| line.starts_with("markdown ")));
+    assert_eq!(said(&["--entrypoint", "id", IMAGE, "-u"]), ["0"]);
+    assert!(said(&["--user", "stampede", IMAGE, "list", "workloads"]).iter().any(|line| line.starts_with("markdown ")));
 }
 
 /// What cannot be had; what is in no package is looked for once.

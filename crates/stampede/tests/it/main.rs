@@ -6,6 +6,7 @@ mod action;
 mod agent;
 mod answerer;
 mod application;
+mod beside;
 mod capacity;
 mod comparison;
 mod counter;

@@ -3,7 +3,7 @@
 /// Has names of hosts come from `/etc/hosts` and DNS alone. What else `/etc/nsswitch.conf` names is a library of the machine, for the C
 /// library of the machine: a static program that loads it may crash.
 #[cfg(all(target_env = "gnu", target_feature = "crt-static"))]
-pub(crate) fn keep_to_files_and_dns() {
+pub fn keep_to_files_and_dns() {
     use std::ffi::{c_char, c_int};
 
     unsafe extern "C" {
@@ -17,4 +17,4 @@ pub(crate) fn keep_to_files_and_dns() {
 
 /// Leaves names to the C library of the machine.
 #[cfg(not(all(target_env = "gnu", target_feature = "crt-static")))]
-pub(crate) fn keep_to_files_and_dns() {}
+pub fn keep_to_files_and_dns() {}
