@@ -76,7 +76,7 @@ fn what_is_no_side_is_told_before_anything_is_measured() {
             path,
             vec!["study:a", "study:b", "--cpus", "1"],
             2,
-            vec!["--cpus says how to measure"],
+            vec!["--cpus is for measuring"],
         ),
         (
             "metric",
