@@ -101,10 +101,10 @@ pub struct DeploymentFlags {
     /// Change a setting: nginx-fpm.pm.max_children=8 (may be repeated)
     #[arg(long, value_name = "RUNTIME.SETTING=VALUE", help_heading = "What")]
     pub set: Vec<String>,
-    /// CPUs that all its processes together may use: 0.5, 2 [default: 1]
+    /// CPUs that all processes of a case together may use: 0.5, 2 [default: 1]
     #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
     pub cpus: Option<String>,
-    /// Memory that all its processes together may use: 256Mi, 1Gi [default: 512Mi]
+    /// Memory that all processes of a case together may use: 256Mi, 1Gi [default: 512Mi]
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
     pub memory: Option<String>,
 }

@@ -71,9 +71,8 @@ pub(crate) enum Asked {
     Compare(Box<CompareArgs>),
     /// Find how many requests per second a runtime can take before your SLO breaks
     ///
-    /// Measures throughput with more and more connections. Then tries request rates, with random gaps between requests, until
-    /// it knows the highest rate that meets the SLO, and confirms that rate in a longer trial. Each trial starts the servers
-    /// afresh.
+    /// Measures throughput with more and more connections. Then tries request rates, with random gaps, until it knows the
+    /// highest one that meets the SLO, and confirms it in a longer trial. Each trial starts the servers afresh.
     Capacity(Box<CapacityArgs>),
     /// Check whether a change made your application slower: exit code 1 if it did
     ///
@@ -100,9 +99,8 @@ pub(crate) enum Asked {
     Tune(Box<TuneArgs>),
     /// Find the cheapest CPU, memory and workers that meet your SLO under a load
     ///
-    /// Tries runtimes with different CPU limits, memory limits and numbers of workers, and drops what misses the SLO; a queueing
-    /// model chooses what to try next. The sizes that seem cheapest are then confirmed in fresh rounds, at the load and with
-    /// headroom.
+    /// Tries runtimes with different limits and numbers of workers, chosen by a queueing model, and drops what misses the SLO.
+    /// The sizes that seem cheapest are then confirmed in fresh rounds, at the load and with headroom.
     Size(Box<SizeArgs>),
     /// Write a stampede.yaml for your application, and record its current responses
     ///
@@ -118,10 +116,9 @@ pub(crate) enum Asked {
     Reproduce(Box<ReproduceArgs>),
     /// Measure autoscaling as on Cloud Run or Knative, with real instances on this machine
     ///
-    /// Puts a gateway in front of real instances of your application, each under its own CPU and memory limits, and starts and
-    /// stops them as the autoscaler of Cloud Run or Knative would. Reports instances, queue, cold starts with their parts,
-    /// failed and rejected requests, responses per vCPU-second, and the cost. For services larger than this machine:
-    /// `stampede forecast`.
+    /// Puts a gateway in front of real instances of your application, each under its own limits, and starts and stops them as
+    /// the autoscaler of Cloud Run or Knative would. Reports instances, queue, cold starts, failed and rejected requests,
+    /// responses per vCPU-second, and the cost. For services larger than this machine: `stampede forecast`.
     Scale(Box<ScaleArgs>),
     /// Simulate an autoscaled service of any size, with its bill, from what was measured
     ///
@@ -136,9 +133,8 @@ pub(crate) enum Asked {
     Export(Box<ExportArgs>),
     /// Load-test a URL and measure its responses
     ///
-    /// Sends requests over HTTP, as ab, hey and wrk do: with a fixed number of busy connections (closed load), or at a fixed
-    /// rate (open load). Every response is checked. Response times count from when a request was due, so that waiting for a
-    /// slow server is not left out. Reports when the load generator itself was the bottleneck.
+    /// Sends requests as ab, hey and wrk do: on a fixed number of busy connections (closed load), or at a fixed rate (open
+    /// load). Every response is checked. Response times count from when a request was due, so waiting is not left out.
     Load(Box<LoadArgs>),
     /// Use like `hey`: the same options and output, on Stampede's load engine
     #[command(disable_help_flag = true)]
@@ -164,8 +160,7 @@ pub(crate) enum Asked {
     /// Browse all stored studies: a dashboard on this machine
     ///
     /// A searchable list, the report of each study, two studies side by side, and a metric over time. It only reads, and ends
-    /// with Ctrl-C. By default only this machine reaches it; other machines need an address that you give (--listen) and a
-    /// token.
+    /// with Ctrl-C. Other machines reach it only at the address that you give (--listen), and only with a token.
     Serve(ServeArgs),
     /// Write a stored study into one file, to keep it or give it to others
     ///

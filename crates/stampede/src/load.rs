@@ -50,9 +50,7 @@ pub(crate) fn run(args: Box<LoadArgs>, host: &dyn Host) -> Outcome {
     let (plan, ()) = Failure::both(plan, unread)?;
     if !logged.is_empty() && plan.url.path != "/" {
         let path = &plan.url.path;
-        return Err(Failure::usage(format!(
-            "URL path {path} cannot be combined with the paths of --access-log; leave it out"
-        )));
+        return Err(Failure::usage(format!("URL path {path} does not go with --access-log; leave it out")));
     }
     let plan = LoadPlan { logged, ..plan };
     let tls = TlsFiles { insecure, cacert, cert, key, server_name };

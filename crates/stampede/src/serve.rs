@@ -33,9 +33,7 @@ pub(crate) fn run(args: &ServeArgs) -> Outcome {
         })?;
         screen::print(&format!("http://{}/{query}\n", dashboard.address()))?;
         if !dashboard.address().ip().is_loopback() {
-            screen::note(
-                "whoever knows this address can see every study, and so can anyone on the network: it is not encrypted",
-            );
+            screen::note("anyone with this address, or on the network, can see every study: it is not encrypted");
         }
         screen::note("Ctrl-C ends it");
         tokio::select! {

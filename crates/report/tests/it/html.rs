@@ -359,7 +359,7 @@ fn a_page_answers_what_its_study_asked() {
     capacity.study.kind = StudyKind::Capacity;
     for (sample, parts) in [
         (why, ["Each change alone", "CPU quota 0.5 -&gt; 1", "Confirmed: "]),
-        (capacity, ["no result, since no rate was probed", "Closed loads", "random arrivals (Poisson)"]),
+        (capacity, ["no result, since no rate was probed", "Closed loads", "random gaps (Poisson)"]),
     ] {
         let text = page(&sample);
         let markup = markup(&text);

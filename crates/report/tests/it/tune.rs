@@ -8,10 +8,10 @@ use stampede_report::{StudyView, html};
 
 use crate::samples::{Sample, plain};
 
-/// What is said at the end of it.
+/// What is said first.
 fn conclusion(cases: &[(&str, &[f64])], slo: Option<&str>, slow: &[&str]) -> String {
     let text = told(cases, slo, slow, |view| terminal(view, 10_000, false));
-    text.rsplit("\n\n").next().unwrap().trim().to_owned()
+    text.split("\n\n").next().unwrap().trim().to_owned()
 }
 
 /// A winner of two workers where one is the default, compared with the others in these blocks.

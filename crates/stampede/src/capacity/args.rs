@@ -14,8 +14,7 @@ use crate::flags::{BackendArgs, StudyArgs};
         stampede capacity frankenphp ./my-app --slo 'p95<250ms' --duration 60s\n  \
         stampede capacity go hello --slo 'p99<10ms' --duration 5s --json -\n\n\
         Exit codes: 0 a rate was found; 1 no rate meets the SLO;\n\
-        4 the load generator cannot send as much as the runtime can answer;\n\
-        others: see stampede --help.")]
+        4 the load generator was the bottleneck; others: see stampede --help.")]
 pub(crate) struct CapacityArgs {
     #[command(flatten)]
     pub(crate) flags: CapacityFlags,
@@ -39,9 +38,6 @@ fn in_capacity(arg: Arg) -> Arg {
         }
         "max_time" => arg.help("Time limit for the whole search [default: 15m, or longer if --duration needs it]"),
         "seed" => arg.help("Seed of the random gaps between requests; the same seed gives the same gaps [default: a random one]"),
-        "ready_timeout" => arg.help(
-            "Time limit for a server's first response, and for each response that is checked before the load [default: 30s]",
-        ),
         "resume" => {
             arg.help("Resume an interrupted search; repeat the same command line [default: the newest]")
         }

@@ -46,8 +46,6 @@ fn in_compare(arg: Arg) -> Arg {
             "PHP versions to compare on each runtime: 8.2,8.4, or paths of php programs [default: that of `php` \
              on the search path]",
         ),
-        "cpus" => arg.help("CPUs that all processes of one case together may use: 0.5, 2 [default: 1]"),
-        "memory" => arg.help("Memory that all processes of one case together may use: 256Mi, 1Gi [default: 512Mi]"),
         "load" => arg.help(
             "Load. closed:N keeps N connections busy, one request in flight on each: how much can it take? open:RATE sends RATE \
              requests a second, whether or not the server keeps up: how fast is it? open:poisson:RATE with random gaps; \

@@ -8,7 +8,6 @@ use crate::flags::StoreArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
         stampede list runtimes\n  \
-        stampede list workloads\n  \
         stampede list studies")]
 pub(crate) struct ListArgs {
     /// What to list

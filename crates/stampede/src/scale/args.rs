@@ -48,9 +48,6 @@ fn in_scale(arg: Arg) -> Arg {
             .value_name("N")
             .help("How many times each configuration is measured, from a fresh start [default: 1, or 3 with --against]"),
         "seed" => arg.help("Seed of the random gaps of open:poisson loads [default: a random one]"),
-        "ready_timeout" => arg.help(
-            "Time limit for an instance's first response, and for each response that is checked before the load [default: 30s]",
-        ),
         "platform" => arg.help(
             "Where instances run: local, as processes of this machine; or docker, each in a container of this machine \
              [default: local]",

@@ -11,7 +11,6 @@ use crate::show_runtime::args::ShowRuntimeArgs;
 #[command(args_conflicts_with_subcommands = true, subcommand_precedence_over_arg = true)]
 #[command(after_help = "Examples:\n  \
         stampede show  # the latest study\n  \
-        stampede show 20260301 --markdown -\n  \
         stampede show runtime nginx-fpm --cpus 0.5 --memory 256Mi\n  \
         stampede show schema > stampede.schema.json")]
 pub(crate) struct ShowArgs {

@@ -26,9 +26,7 @@ fn in_show_runtime(arg: Arg) -> Arg {
         "app" => arg
             .help("Which of the workload's apps, by name [default: the first that the runtime can serve]")
             .help_heading(None::<&str>),
-        "load" => arg
-            .help("Load that settings are made for, such as the number of connections [default: closed:16]")
-            .help_heading(None::<&str>),
+        "load" => arg.help("Load that settings are made for [default: closed:16]").help_heading(None::<&str>),
         "cpus" | "memory" | "set" => arg.help_heading(None::<&str>),
         _ => arg,
     }

@@ -19,8 +19,7 @@ use crate::flags::StudyArgs;
         stampede size ./my-app --autoscale --load open:poisson:50 \\\n    \
         --slo 'p99<300ms,errors<0.1%' --policy knative\n\n\
         Exit codes: 0 a size was found; 1 no size is shown to meet the SLO;\n\
-        4 the load generator was the bottleneck; 5 no runtime could be started;\n\
-        others: see stampede --help.")]
+        4 the generator was the limit; 5 no runtime started; others: stampede --help.")]
 pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) flags: SizeFlags,

@@ -37,9 +37,6 @@ pub(crate) struct TuneArgs {
 fn in_tune(arg: Arg) -> Arg {
     const SEARCH: &str = "Search";
     match arg.get_id().as_str() {
-        "subject" => arg.help(
-            "Your application's folder, a plan file, or a built-in workload [default: the stampede.yaml in this folder]",
-        ),
         "set" => {
             arg.help("Fix a setting, and do not search it: nginx-fpm.pm=static (may be repeated)")
         }

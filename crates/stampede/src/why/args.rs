@@ -31,19 +31,13 @@ fn in_why(arg: Arg) -> Arg {
         "exchanges" => arg
             .help("Which of the workload's requests to send, by name [default: the study's]")
             .help_heading(None::<&str>),
-        "base_image" => {
-            arg.help("Image for containers, in place of the study's [default: the study's]").help_heading(None::<&str>)
-        }
-        "duration" => arg
-            .help("How long each trial is measured, after the warm-up [default: the study's]")
-            .help_heading(MEASURING),
+        "base_image" => arg.help("Another image for containers [default: the study's]").help_heading(None::<&str>),
+        "duration" => arg.help("How long each trial is measured [default: the study's]").help_heading(MEASURING),
         "rounds" => arg
             .help("Rounds, in each of which every change is measured once: auto, or a number [default: auto]")
             .help_heading(MEASURING),
         "precision" => arg.help("Smallest difference worth reporting [default: the study's]").help_heading(MEASURING),
-        "seed" => arg
-            .help("Seed of the random order in which changes are measured [default: a random one]")
-            .help_heading(MEASURING),
+        "seed" => arg.help("Seed of the order of changes [default: a random one]").help_heading(MEASURING),
         "resume" => {
             arg.help("Resume an interrupted run [default: the newest]").conflicts_with("study").help_heading(MEASURING)
         }

@@ -61,7 +61,7 @@ fn what_is_no_side_is_told_before_anything_is_measured() {
             2,
             vec!["mian is neither a folder nor a revision", "git branch --all"],
         ),
-        ("an option", repository.path(), vec!["git:--all", "."], 2, vec!["no revision of this git repository"]),
+        ("an option", repository.path(), vec!["git:--all", "."], 2, vec!["nor a revision of this git repository"]),
         ("nothing in a folder", path, vec!["one", "empty"], 2, vec!["holds no known application"]),
         (
             "one stored, one not",
@@ -76,7 +76,7 @@ fn what_is_no_side_is_told_before_anything_is_measured() {
             path,
             vec!["study:a", "study:b", "--cpus", "1"],
             2,
-            vec!["--cpus says how to measure"],
+            vec!["--cpus is for measuring"],
         ),
         (
             "metric",
@@ -128,7 +128,7 @@ fn sides_that_one_runtime_cannot_serve_are_told() {
     fs::write(go.join("main.go"), "package main\nfunc main() {}\n").unwrap();
     let said = stage.run_in(folder.path(), &["gate", "php", "go"]);
     assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.stderr.contains("no runtime serves both sides"), "{}", said.stderr);
+    assert!(said.stderr.contains("no runtime can serve both versions"), "{}", said.stderr);
 }
 
 /// In a folder of a repository a revision is that folder as it was: here one of a Go program, which PHP has replaced since.
@@ -149,7 +149,7 @@ fn sides_within_a_repository_are_read_in_the_folder_of_each_revision() {
     write_app(&shop, 1, "hello");
     let said = stage.run_in(&shop, &["gate", "HEAD", "."]);
     assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.stderr.contains("no runtime serves both sides"), "{}", said.stderr);
+    assert!(said.stderr.contains("no runtime can serve both versions"), "{}", said.stderr);
 }
 
 #[test]
