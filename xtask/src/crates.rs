@@ -37,7 +37,7 @@ const MAY_USE: [(&str, &[&str]); 38] = [
     ("gateway", &["core", "scale", "priority"]),
     ("harness", &["core", "seam", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
-    ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "harness", "store", "traffic"]),
+    ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "forecast", "harness", "store", "traffic"]),
     (
         "drive",
         &[
@@ -80,7 +80,7 @@ const MAY_USE: [(&str, &[&str]); 38] = [
     ("progress", &["core", "analysis", "harness", "conduct", "report"]),
     ("serve", &["core", "analysis", "store", "report"]),
     ("testkit", &["core", "seam"]),
-    ("bench", &["core", "stats", "analysis", "runtimes"]),
+    ("bench", &["core", "stats", "analysis", "runtimes", "scale", "forecast"]),
 ];
 
 /// The binary wires everything together, and these checks look at everything.

@@ -9,7 +9,8 @@ use stampede_analysis::{
 };
 use stampede_core::{Bytes, Candidate, CpuLayout, Cpus, Failures, Limits, Load, Outcome, StudyKind};
 use stampede_forecast::{
-    Calibration, MeasuredStudy, Objective, Proposal, Quantiles, ServiceOption, SimulationSetup, Traffic, propose,
+    Calibration, MeasuredStudy, Quantiles, ServiceObjective, ServiceOption, ServiceProposal, SimulationSetup, Traffic,
+    propose,
 };
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{ComparePlan, PlannedService, ServiceSizePlan, SizePlan};
@@ -420,13 +421,13 @@ fn traffic(load: &Load) -> Option<Traffic> {
 /// The services that come near the objective, the cheapest first, each with its autoscaler.
 fn proposed(plan: &ServiceSizePlan, services: &[Service<'_>]) -> Vec<(ServiceCell, Policy)> {
     let options: Vec<ServiceOption<'_, Quantiles>> = services.iter().map(|service| service.option.clone()).collect();
-    let objective = Objective { terms: plan.terms(), errors: plan.errors };
+    let objective = ServiceObjective { terms: plan.terms(), errors: plan.errors };
     let has_room = |service: &ServiceSettings, most: u32| {
         service.cpus.millis().saturating_mul(most) <= plan.room.cpus.millis()
             && service.memory.get().saturating_mul(u64::from(most)) <= plan.room.memory.get()
     };
     let proposals = propose(&options, &objective, plan.price, has_room, plan.plan.seed.unwrap_or(1));
-    let cell = |Proposal { option, outlook }: Proposal| {
+    let cell = |ServiceProposal { option, outlook }: ServiceProposal| {
         let Service { runtime, pool, target, option } = services.get(option)?;
         let service = &option.setup.service;
         let max_instances = outlook.most.max(service.min_instances).max(1);

@@ -21,7 +21,7 @@ mod work;
 pub use calibration::{Calibration, CalibrationError, MeasuredStudy};
 pub use forecast::{Forecast, forecast};
 pub use instance::{InstanceModel, Start};
-pub use outlook::{Objective, Outlook, Proposal, ServiceOption, propose};
+pub use outlook::{Outlook, ServiceObjective, ServiceOption, ServiceProposal, propose};
 pub use question::{ForecastPoint, ForecastQuestion, ServicePoint};
 pub use simulation::{InstanceCounts, Run, SimulationSetup, simulate};
 pub use traffic::Traffic;

@@ -33,7 +33,7 @@ const MONTH: f64 = 730.0 * 3_600.0;
 
 /// What a service must hold.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Objective {
+pub struct ServiceObjective {
     /// Quantiles of the response time, each with its limit.
     pub terms: Vec<(f64, Duration)>,
     /// The share of requests that may have no answer; one in a thousand where it is absent.
@@ -67,7 +67,7 @@ pub struct Outlook {
 
 /// A service that is worth to be measured, or comes nearest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Proposal {
+pub struct ServiceProposal {
     /// Its place among all.
     pub option: usize,
     /// What is expected of it, with no more instances than `most`.
@@ -78,11 +78,11 @@ pub struct Proposal {
 /// instances have room where they are to be measured are among them. The same seed gives the same proposals.
 pub fn propose<S: Shape>(
     options: &[ServiceOption<'_, S>],
-    objective: &Objective,
+    objective: &ServiceObjective,
     price: &Price,
     has_room: impl Fn(&ServiceSettings, u32) -> bool,
     seed: u64,
-) -> Vec<Proposal> {
+) -> Vec<ServiceProposal> {
     let first = in_parallel(options.len(), |place| outlook(&options[place], None, objective, price, FIRST, seed));
     let mut near: Vec<usize> = (0..options.len()).filter(|place| first[*place].times < NEAR).collect();
     near.sort_by(|a, b| first[*a].month.total_cmp(&first[*b].month).then(first[*a].times.total_cmp(&first[*b].times)));
@@ -101,7 +101,7 @@ pub fn propose<S: Shape>(
     let again = in_parallel(chosen.len(), |number| {
         let option = chosen[number];
         let most = first[option].most.max(1);
-        Proposal { option, outlook: outlook(&options[option], Some(most), objective, price, AGAIN, seed) }
+        ServiceProposal { option, outlook: outlook(&options[option], Some(most), objective, price, AGAIN, seed) }
     });
     let mut proposals = again;
     proposals.sort_by(|a, b| {
@@ -115,7 +115,7 @@ pub fn propose<S: Shape>(
 fn outlook<S: Shape>(
     option: &ServiceOption<'_, S>,
     most: Option<u32>,
-    objective: &Objective,
+    objective: &ServiceObjective,
     price: &Price,
     rounds: u32,
     seed: u64,
@@ -144,7 +144,7 @@ fn outlook<S: Shape>(
     }
 }
 
-impl Objective {
+impl ServiceObjective {
     /// How many times its limit the worst response time of a run is; infinite where too many requests have no answer.
     fn times(&self, run: &Run) -> f64 {
         let came = (run.answered + run.rejected + run.timed_out) as f64;
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn the_cheapest_that_holds_comes_first_of_those_that_hold_and_the_hopeless_are_left_out() {
         let knative = |target| Policy::Knative(KnativeParameters { target_utilisation: target, ..Default::default() });
-        let objective = Objective { terms: vec![(0.99, Duration::from_millis(200))], errors: None };
+        let objective = ServiceObjective { terms: vec![(0.99, Duration::from_millis(200))], errors: None };
         let price = price("cloud-run-instances").unwrap();
         let options = [
             // The same service in more memory, which costs more and answers as fast.
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(proposals, propose(&options, &objective, price, |_, _| true, 7));
 
         // Nothing holds a millisecond: the nearest are told.
-        let hopeless = Objective { terms: vec![(0.99, Duration::from_millis(1))], errors: None };
+        let hopeless = ServiceObjective { terms: vec![(0.99, Duration::from_millis(1))], errors: None };
         let nearest = propose(&options, &hopeless, price, |_, _| true, 7);
         assert!(!nearest.is_empty() && nearest.iter().all(|proposal| proposal.outlook.times > 1.5), "{nearest:?}");
     }

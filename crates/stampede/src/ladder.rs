@@ -1,7 +1,7 @@
 //! `stampede tune --steps`: a deployment that is made better one change at a time, each by what the records before it say.
 
 use stampede_analysis::{metric, objective_metric};
-use stampede_conduct::{Beside, Ended, Exit, Failure, Host, Ladder, read_metric};
+use stampede_conduct::{Beside, Ended, Failure, Host, Ladder, read_metric};
 use stampede_core::Objective;
 use stampede_plan::{LadderFlags, LadderPlan, MachineSize, TuneFlags, read_row};
 
@@ -24,10 +24,7 @@ pub(crate) fn run(
     let mut ladder = Ladder::begin(place.bench, plan, metric, beside, place.store, place.resume.as_ref())?;
     match ladder.carry_out()?? {
         Ended::Complete => stampede_answers::ladder(&ladder, metric, &|answer| place.report.put(answer)),
-        Ended::Interrupted => {
-            screen::interrupted(ladder.id());
-            Ok(Exit::Interrupted)
-        }
+        Ended::Interrupted => Ok(screen::interrupted(ladder.id())),
     }
 }
 

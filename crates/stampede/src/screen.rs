@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use rustix::termios::tcgetwinsize;
 use stampede_core::printable;
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 
 /// An error, one line.
 pub(crate) fn error(line: &str) {
@@ -33,9 +33,10 @@ pub(crate) fn paragraph(text: &str, hang: usize) {
     note(&stampede_report::terminal::paragraph(text, hang, width()));
 }
 
-/// That a search was interrupted, and how it is resumed.
-pub(crate) fn interrupted(search: &str) {
+/// That a search was interrupted, and how it is resumed: how its command ends.
+pub(crate) fn interrupted(search: &str) -> Exit {
     warning(&format!("interrupted; what was measured is kept, and the same command with --resume {search} continues"));
+    Exit::Interrupted
 }
 
 /// The text with long lines broken. What is laid out already begins with a blank, has colours, or fits.

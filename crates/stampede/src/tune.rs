@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 
-use stampede_conduct::{Ended, Exit, Failure, Host, Tune, space};
+use stampede_conduct::{Ended, Failure, Host, Tune, space};
 use stampede_plan::TunePlan;
 
 use crate::study_place::StudyPlace;
@@ -37,9 +37,6 @@ pub(crate) fn run(args: TuneArgs, host: &dyn Host) -> Outcome {
     })?;
     match ended? {
         Ended::Complete => stampede_answers::tune(&tune, out.as_deref(), &|answer| report.put(answer)),
-        Ended::Interrupted => {
-            screen::interrupted(tune.id());
-            Ok(Exit::Interrupted)
-        }
+        Ended::Interrupted => Ok(screen::interrupted(tune.id())),
     }
 }

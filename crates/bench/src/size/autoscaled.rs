@@ -9,7 +9,8 @@ use stampede_analysis::{
 };
 use stampede_core::{Arrivals, Bytes, Cpus, Random, Rate, Schedule};
 use stampede_forecast::{
-    InstanceModel, Objective, Run, ServiceOption, Shape, SimulationSetup, Start, Traffic, Work, propose, simulate,
+    InstanceModel, Run, ServiceObjective, ServiceOption, Shape, SimulationSetup, Start, Traffic, Work, propose,
+    simulate,
 };
 use stampede_scale::{KnativeParameters, Policy, Price, ServiceSettings, price};
 
@@ -200,7 +201,7 @@ impl Subject {
             shape: &Exponential,
         };
         let options: Vec<_> = services.iter().map(option).collect();
-        let objective = Objective { terms: vec![(0.99, self.below)], errors: Some(0.001) };
+        let objective = ServiceObjective { terms: vec![(0.99, self.below)], errors: Some(0.001) };
         let proposals = propose(&options, &objective, prices(), |_, _| true, random.draw());
         let made: Vec<Made> = proposals
             .iter()
@@ -209,7 +210,7 @@ impl Subject {
                 Made { max_instances: proposal.outlook.most.max(made.min_instances).max(1), ..made }
             })
             .collect();
-        let cell = |(made, proposal): (&Made, &stampede_forecast::Proposal)| ServiceCell {
+        let cell = |(made, proposal): (&Made, &stampede_forecast::ServiceProposal)| ServiceCell {
             runtime: made.runtime,
             cpus: made.cpus,
             memory: made.memory(),

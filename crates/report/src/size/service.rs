@@ -9,7 +9,7 @@ use stampede_scale::Price;
 use super::{ratio_of_more, shown_by};
 use crate::StudyView;
 use crate::json::rendered;
-use crate::page::{Block, Column, Page, Table};
+use crate::page::{Block, Page};
 use crate::quantity::ratio;
 
 /// What a report is made from.
@@ -64,15 +64,14 @@ pub fn json(view: &ServiceSizeView<'_>) -> String {
 
 pub(crate) fn page(view: &ServiceSizeView<'_>) -> Page {
     let mut blocks = vec![Block::Paragraph(question(view)), Block::Paragraph(searched(view))];
+    blocks.extend(Block::list("Services, the cheapest first", services(view).into_iter().map(Block::Item)));
     if !view.cells.is_empty() {
-        blocks.push(Block::Caption("Services, the cheapest first".to_owned()));
-        blocks.push(Block::Table(table(view)));
         blocks.push(Block::Legend(LEGEND.to_owned()));
     }
     Page { answer: conclusion(view), blocks }
 }
 
-const LEGEND: &str = "forecast, measured: response time as a multiple of its limit at the load with its headroom; a star marks services of which no cheaper one is forecast to answer faster; instances: on average at the load, as forecast.";
+const LEGEND: &str = "Prices are forecast, of a month at the load. Response times are multiples of the limit at the load with its headroom. A star: no cheaper one is forecast to answer faster.";
 
 fn question(view: &ServiceSizeView<'_>) -> String {
     let more = match view.headroom > 0.0 {
@@ -116,26 +115,17 @@ fn forecast(times: f64) -> String {
     if times.is_finite() { ratio(times) } else { "rejects".to_owned() }
 }
 
-fn table(view: &ServiceSizeView<'_>) -> Table {
-    let cells = || view.cells.iter();
-    let star = |place: usize| if view.found.frontier.contains(&place) { " *" } else { "" };
-    let rows = || cells().enumerate();
-    Table {
-        columns: vec![
-            Column::names("service", cells().map(|cell| name(view, cell)).collect()),
-            Column::figures(
-                view.price.currency,
-                rows().map(|(place, cell)| format!("{:.2}{}", cell.price, star(place))).collect(),
-            ),
-            Column::figures("instances", cells().map(|cell| format!("{:.1}", cell.instances)).collect()),
-            Column::figures("forecast", cells().map(|cell| forecast(cell.times)).collect()),
-            Column::figures(
-                "measured",
-                rows().map(|(place, _)| measured(view, place).map_or_else(|| "-".to_owned(), ratio)).collect(),
-            ),
-            Column::prose("outcome", rows().map(|(place, _)| outcome(view, place)).collect()),
-        ],
-    }
+/// `32.69 USD *: NAME; forecast 0.015 of the limit, measured 0.021. CHOSEN: holds, shown in 4 rounds`, for each.
+fn services(view: &ServiceSizeView<'_>) -> Vec<String> {
+    let line = |(place, cell): (usize, &ServiceCell)| {
+        let star = if view.found.frontier.contains(&place) { " *" } else { "" };
+        let measured = measured(view, place).map_or_else(String::new, |times| format!(", measured {}", ratio(times)));
+        let outcome = outcome(view, place);
+        let outcome = if outcome.is_empty() { outcome } else { format!(". {outcome}") };
+        let forecast = forecast(cell.times);
+        format!("{}{star}: {}; forecast {forecast}{measured}{outcome}", priced(view, cell), name(view, cell))
+    };
+    view.cells.iter().enumerate().map(line).collect()
 }
 
 fn outcome(view: &ServiceSizeView<'_>, place: usize) -> String {

@@ -14,8 +14,6 @@ use crate::flags::StudyArgs;
         --runtimes nginx-fpm,frankenphp --budget 40m\n  \
         stampede size markdown --load open:poisson:50 --slo 'p95<100ms' \\\n    \
         --prices fly-performance --headroom 30%\n  \
-        stampede size markdown --load open:poisson:50 --slo 'p95<100ms' \\\n    \
-        --prices my-prices.yaml\n  \
         stampede size ./my-app --autoscale --load open:poisson:50 \\\n    \
         --slo 'p99<300ms,errors<0.1%' --policy knative\n\n\
         Exit codes: 0 a size was found; 1 no size is shown to meet the SLO;\n\
@@ -41,9 +39,7 @@ fn in_size(arg: Arg) -> Arg {
         "memory" => arg.value_name("A,B").help(
             "Memory limits to try: 128Mi,256Mi [default: from 48Mi to half of what this machine has, 2Gi at most]",
         ),
-        "concurrency" => arg.value_name("A,B").help(
-            "With --autoscale: requests that an instance is given at once, at most [default: 1,4,8,16,40,80]",
-        ),
+        "concurrency" => arg.value_name("A,B").help("With --autoscale: requests at once [default: 1,4,8,16,40,80]"),
         "min_instances" => arg.value_name("A,B").help("With --autoscale: minimum numbers of instances [default: 0,1]"),
         "max_instances" => arg.help("With --autoscale: maximum number of instances [default: 100]"),
         "set" => arg.help("Fix a setting, and do not search it: nginx-fpm.pm.max_children=8 (may be repeated)"),

@@ -84,7 +84,8 @@ fn workers_of_replicas_are_counted_in_each_of_them() {
         return;
     }
     let stage = Stage::new();
-    let flags = ["--runtimes", "nginx-fpm", "--set", "nginx-fpm.pm.max_children=3", "--replicas", "2"];
+    let flags =
+        ["--runtimes", "nginx-fpm", "--set", "nginx-fpm.pm.max_children=3", "--replicas", "2", "--balancer", "nginx"];
     let study = compared(&stage, "slow", "192Mi", &flags);
     let series = study["cases"][0]["trials"][0]["sampling"]["series"].as_array().unwrap();
     let named = |end: &str| {
