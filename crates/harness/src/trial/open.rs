@@ -232,10 +232,10 @@ impl<'a> OpenTrial<'a> {
     fn order(&self, timing: &Timing) -> LoadOrder {
         let TrialContext { drain, timeout, backend, .. } = self.context;
         let case = &self.prepared.case;
-        let Front { endpoint, tls, .. } = self.answering.front.clone();
+        let Front { tls, .. } = self.answering.front.clone();
         LoadOrder {
             spec: LoadSpec {
-                targets: vec![endpoint],
+                targets: self.running.targets(),
                 protocol: Protocol::Http11,
                 tls,
                 host: self.answering.front.host(),
@@ -325,6 +325,7 @@ impl<'a> OpenTrial<'a> {
         for (part, used) in trial.parts.iter_mut().zip(&measured.parts) {
             part.resources = *used;
         }
+        parts::share_out(&mut trial.parts, &measured.by_target);
         trial.link = measured.link;
         let Answering { front, enforced, faults, before, .. } = answering;
         let mut faults = std::mem::take(faults);
