@@ -5,7 +5,7 @@ pub(crate) mod args;
 use stampede_analysis::php_settings;
 use stampede_conduct::{Deciding, Failure, Host, StudyRequest, WhyQuestion, carry_out};
 use stampede_core::{Machine, Study, StudyKind};
-use stampede_plan::{ChangedCase, RetrialPlan};
+use stampede_plan::{ChangedCase, PlatformChoice, RetrialPlan};
 use stampede_store::Store;
 
 use crate::why::args::WhyArgs;
@@ -27,7 +27,10 @@ pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
     let (plan, place) = Failure::both(plan.map_err(Failure::usage), place.on(host))?;
     let RetrialPlan { base, changed, left_out } = &plan;
     if !place.bench.quiet {
-        tell_differences(study, &host.machine());
+        // Which node of a cluster it will be is not known here.
+        if !matches!(base.platform, PlatformChoice::Kubernetes(_)) {
+            tell_differences(study, &host.machine());
+        }
         for (change, why) in left_out {
             screen::paragraph(&format!("skipped: {change}: {why}"), 2);
         }
