@@ -5,7 +5,7 @@ pub(crate) mod args;
 use stampede_analysis::php_settings;
 use stampede_conduct::{Deciding, Failure, Host, StudyRequest, WhyQuestion, carry_out};
 use stampede_core::{Machine, Study, StudyKind};
-use stampede_plan::{ChangedCase, PlatformChoice, RetrialPlan};
+use stampede_plan::{ChangedCase, RetrialPlan};
 use stampede_store::Store;
 
 use crate::why::args::WhyArgs;
@@ -27,10 +27,7 @@ pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
     let (plan, place) = Failure::both(plan.map_err(Failure::usage), place.on(host))?;
     let RetrialPlan { base, changed, left_out } = &plan;
     if !place.bench.quiet {
-        // Which node of a cluster it will be is not known here.
-        if !matches!(base.platform, PlatformChoice::Kubernetes(_)) {
-            tell_differences(study, &host.machine());
-        }
+        tell_differences(study, &host.machine());
         for (change, why) in left_out {
             screen::paragraph(&format!("skipped: {change}: {why}"), 2);
         }
@@ -45,9 +42,9 @@ pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
     place.conclude(ended, &mut record)
 }
 
-/// The case is measured again, so that another machine does no harm; it must be known all the same.
+/// The case is measured again, so that another machine does no harm; it must be known all the same. Which node of a cluster it will be is not.
 fn tell_differences(study: &Study, machine: &Machine) {
-    if study.machine != *machine {
+    if study.machine != *machine && study.groundwork.node.is_none() {
         screen::warning(&format!(
             "study {} was measured on another machine, or under another kernel; what holds the case back here is asked",
             study.id
