@@ -66,7 +66,7 @@ help:
 	@echo "             BENCH='--whole 100 --kills 50' says how much of it is done now"
 	@echo "make static  one file that needs no library of the machine, in target/static (docs/static-program.md)"
 	@echo "make test-kubernetes"
-	@echo "             generators in a real cluster of one node (root; docs/kubernetes.md)"
+	@echo "             load and images in real clusters of one and three nodes (root; docs/kubernetes.md)"
 	@echo "make dist    what a release consists of, in target/packages (docs/releases.md)"
 	@echo "make dist-test"
 	@echo "             installs, uses and removes that in a bare Debian (root, debootstrap)"
@@ -122,7 +122,7 @@ test-php:
 test-web:
 	@scripts/web.sh test
 
-# Generators in a real cluster of one node, with this machine's containerd: as root, apart from make test (docs/kubernetes.md).
+# Load and images in real clusters of one and three nodes, with this machine's containerd: as root, apart from make test (docs/kubernetes.md).
 test-kubernetes:
 	@tests/cluster/test.sh
 

@@ -1,17 +1,18 @@
-// A real cluster of one node to test on: etcd, the API server, the controller manager, the scheduler and a kubelet of
-// k8s.io/kubernetes, with containerd and runc of the machine. Needs root. Tried with cgroups v1.
+// A real cluster to test on: etcd, the API server, the controller manager, the scheduler and kubelets of k8s.io/kubernetes, with containerd
+// and runc of the machine. Needs root. Tried with cgroups v1.
 //
-//	cluster up FOLDER IMAGE.tar...
+//	cluster up NODES FOLDER IMAGE.tar...
 //
-// FOLDER gets everything: keys, state, logs, and the kubeconfig with the contexts "admin", "limited" (no rights), "expired" (a token that
-// nobody knows) and "away" (nobody listens). The images are loaded into containerd. When the node is ready, "ready" is printed; all of it
-// ends with SIGTERM, or when standard input ends.
+// Each node after the first has a network namespace of its own. FOLDER gets everything: keys, state, logs, and the kubeconfig with the contexts "admin", "limited" (no rights), "expired" (a token that
+// nobody knows) and "away" (nobody listens). The images are loaded into each node. When all nodes are ready, "ready" is printed; all of it
+// ends with SIGTERM, or when standard input ends. SIGUSR1 ends the API server, and SIGUSR2 starts it again.
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
@@ -23,16 +24,21 @@ import (
 
 // Each part is a process of this same program, as their flags are of the whole process.
 func main() {
+	usage := fmt.Errorf("usage: cluster up NODES FOLDER IMAGE.tar..., with 1 to %d nodes", mostNodes)
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("usage: cluster up FOLDER IMAGE.tar..."))
+		fail(usage)
 	}
 	var command *cobra.Command
 	switch os.Args[1] {
 	case "up":
-		if len(os.Args) < 3 {
-			fail(fmt.Errorf("usage: cluster up FOLDER IMAGE.tar..."))
+		if len(os.Args) < 4 {
+			fail(usage)
 		}
-		if err := up(os.Args[2], os.Args[3:]); err != nil {
+		count, err := strconv.Atoi(os.Args[2])
+		if err != nil || count < 1 || count > mostNodes {
+			fail(usage)
+		}
+		if err := up(os.Args[3], count, os.Args[4:]); err != nil {
 			fail(err)
 		}
 		return

@@ -1,11 +1,28 @@
 #!/usr/bin/env bash
-# Starts a real cluster of one node (main.go) and has `stampede load --generators kubernetes` (load.sh) and `stampede compare` and `gate` with
-# `--platform kubernetes` (compare.sh) tried in it: `make test-kubernetes`. `tests/cluster/test.sh compare` tries the one alone.
+# Starts a real cluster (main.go) and has `stampede` tried in it: `make test-kubernetes`. `tests/cluster/test.sh PART` tries one part alone:
+#
+#   load      `stampede load --generators kubernetes`, on one node (load.sh)
+#   compare   `stampede compare` and `gate` with `--platform kubernetes`, on one node (compare.sh)
+#   nodes     replicas, and `capacity` and `why`, on three nodes (nodes.sh)
+#   kills     a Stampede that is killed at random moments, and an API server that is away for a minute, on three nodes (kills.sh)
 #
 # Needs root, Go, containerd, runc, the CNI plugins (containernetworking-plugins), gcc, curl and jq. A cold build takes some 10 minutes. What is
 # printed is what is seen; the exit code is that of the first check that fails.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+part=${1:-all}
+case $part in
+all)
+    for part in load compare nodes kills; do tests/cluster/test.sh $part; done
+    exit
+    ;;
+load | compare) nodes=1 ;;
+nodes | kills) nodes=3 ;;
+*)
+    echo "there is no part $part: load, compare, nodes or kills" >&2
+    exit 2
+    ;;
+esac
 for tool in go containerd runc ctr gcc curl jq; do
     command -v "$tool" >/dev/null || { echo "install $tool" >&2; exit 3; }
 done
@@ -27,13 +44,16 @@ for served in fast:100 slow:400; do
     tests/cluster/image.sh "$work/$name" "localhost/$name:1" "$work/$name.tar"
     images+=("$work/$name.tar")
 done
+(cd tests/cluster && go build -o "$work/served-counted" -ldflags "-s -w -X main.counts=yes" ./served)
+tests/cluster/image.sh "$work/served-counted" localhost/served-counted:1 "$work/served-counted.tar"
+images+=("$work/served-counted.tar")
 gcc -static -O1 -o "$work/pause" tests/cluster/pause.c
 strip -o "$work/stampede" "$stampede"
 tests/cluster/image.sh "$work/pause" localhost/pause:1 "$work/pause.tar"
 tests/cluster/image.sh "$work/stampede" localhost/stampede:test "$work/stampede.tar"
 
 mkfifo "$work/line.$$"
-"$work/cluster" up "$run" "${images[@]}" < "$work/line.$$" > "$work/up.log" 2>&1 &
+"$work/cluster" up "$nodes" "$run" "${images[@]}" < "$work/line.$$" > "$work/up.log" 2>&1 &
 cluster=$!
 exec 9> "$work/line.$$"
 rm "$work/line.$$"
@@ -83,18 +103,22 @@ grant() { # gives the user "limited" what the Role has
     sed '1,/^---$/d' "$work/role.yaml" | make /apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings
 }
 
-case ${1:-all} in
-all)
-    . tests/cluster/load.sh
-    . tests/cluster/compare.sh
-    ;;
-load) . tests/cluster/load.sh ;;
-compare)
-    grant
-    . tests/cluster/compare.sh
-    ;;
-*)
-    echo "there is no part $1: load or compare" >&2
-    exit 2
-    ;;
-esac
+study() { # log, command, then more arguments
+    local log=$1 command=$2
+    shift 2
+    "$stampede" "$command" "$@" --kube-context limited --namespace shop --generator-image localhost/stampede:test \
+        --generators "kubernetes:${generators:-1}" --generator-cpus 0.4 --duration "${duration:-5s}" --store "$work/${store:-$log}.db" \
+        > "$work/$log.log" 2>&1
+}
+# Deployments of a size, under a load.
+compared() { # log, command, then more arguments
+    study "$@" --platform kubernetes --cpus "${cpus:-0.3}" --memory "${memory:-64Mi}" --warm-up 1s --load "${driven:-closed:4}"
+}
+serves() { # for so many seconds, one under test: the windows are longer, and begin earlier
+    api GET "/api/v1/namespaces/shop/pods?labelSelector=stampede/role=server" > "$work/serving.json"
+    jq -er --argjson least "$1" '[.items[] | select(.status.containerStatuses[0].state.running.startedAt // empty | fromdate < now - $least)]
+        | .[0].metadata.name' "$work/serving.json" > "$work/serving"
+}
+
+if [ $part != load ]; then grant; fi
+. tests/cluster/$part.sh

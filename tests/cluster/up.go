@@ -19,17 +19,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-const (
-	bridge      = "stampede0"
-	nodeAddress = "10.244.77.1"
-	pods        = "10.244.77.0/24"
-	nodeName    = "node-1"
-	// How long the parts may take, on a machine that is busy.
-	patience = 5 * time.Minute
-)
+// How long the parts may take, on a machine that is busy.
+const patience = 5 * time.Minute
 
-// up starts everything and waits for the end.
-func up(folder string, images []string) error {
+// up starts everything and waits for the end. SIGUSR1 ends the API server, SIGUSR2 starts it again.
+func up(folder string, count int, images []string) error {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return err
@@ -40,7 +34,8 @@ func up(folder string, images []string) error {
 	if err := keys(folder); err != nil {
 		return err
 	}
-	if err := writeFiles(folder); err != nil {
+	nodes := nodes(count)
+	if err := writeFiles(folder, nodes); err != nil {
 		return err
 	}
 	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -49,12 +44,12 @@ func up(folder string, images []string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	_ = exec.Command("ip", "link", "add", bridge, "type", "bridge").Run()
-	_ = exec.Command("ip", "address", "add", nodeAddress+"/24", "dev", bridge).Run()
-	if err := exec.Command("ip", "link", "set", bridge, "up").Run(); err != nil {
-		return fmt.Errorf("make the bridge %s: %w", bridge, err)
+	for _, node := range nodes {
+		defer node.disconnect()
+		if err := node.connect(); err != nil {
+			return err
+		}
 	}
-	defer func() { _ = exec.Command("ip", "link", "delete", bridge).Run() }()
 
 	parts := &parts{folder: folder}
 	defer parts.end()
@@ -63,50 +58,80 @@ func up(folder string, images []string) error {
 	if err != nil {
 		return err
 	}
+	for _, node := range nodes {
+		if err := parts.start("containerd-"+node.name, node.within("containerd", "--config", in(node.name+"/containerd.toml"))); err != nil {
+			return err
+		}
+		parts.sockets = append(parts.sockets, in(node.name+"/containerd.sock"))
+	}
+	server := []string{self, "kube-apiserver", "--etcd-servers=" + etcdAddress, "--bind-address=0.0.0.0", "--secure-port=16443",
+		"--advertise-address=" + nodes[0].address(), "--tls-cert-file=" + in("server.crt"), "--tls-private-key-file=" + in("server.key"),
+		"--token-auth-file=" + in("tokens.csv"), "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.77.0/24",
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + in("accounts.key"),
+		"--service-account-signing-key-file=" + in("accounts.key"), "--kubelet-preferred-address-types=InternalIP",
+		"--endpoint-reconciler-type=none", "--cert-dir=" + folder}
 	starts := [][]string{
-		{"containerd", "--config", in("containerd.toml")},
 		{self, "etcd", in("etcd")},
-		{self, "kube-apiserver", "--etcd-servers=" + etcdAddress, "--bind-address=0.0.0.0", "--secure-port=16443",
-			"--advertise-address=" + nodeAddress, "--tls-cert-file=" + in("server.crt"), "--tls-private-key-file=" + in("server.key"),
-			"--token-auth-file=" + in("tokens.csv"), "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.77.0/24",
-			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + in("accounts.key"),
-			"--service-account-signing-key-file=" + in("accounts.key"), "--kubelet-preferred-address-types=InternalIP",
-			"--endpoint-reconciler-type=none", "--cert-dir=" + folder},
+		server,
 		{self, "kube-controller-manager", "--kubeconfig=" + in("kubeconfig"), "--leader-elect=false", "--secure-port=0",
 			"--service-account-private-key-file=" + in("accounts.key"), "--root-ca-file=" + in("ca.crt")},
 		{self, "kube-scheduler", "--kubeconfig=" + in("kubeconfig"), "--leader-elect=false", "--secure-port=0"},
-		{self, "kubelet", "--config=" + in("kubelet.yaml"), "--kubeconfig=" + in("kubeconfig"), "--hostname-override=" + nodeName,
-			"--node-ip=" + nodeAddress, "--root-dir=" + in("kubelet"), "--cert-dir=" + in("kubelet-keys")},
 	}
 	for _, command := range starts {
-		if err := parts.start(command); err != nil {
+		if err := parts.start(command[1], command); err != nil {
 			return err
 		}
 	}
-	if err := load(ended, in("containerd.sock"), images); err != nil {
-		return err
+	for _, node := range nodes {
+		own := func(name string) string { return in(node.name + "/" + name) }
+		command := node.within(self, "kubelet", "--config="+own("kubelet.yaml"), "--kubeconfig="+in("kubeconfig.nodes"),
+			"--hostname-override="+node.name, "--node-ip="+node.address(), "--root-dir="+own("kubelet"), "--cert-dir="+own("kubelet-keys"))
+		if err := parts.start("kubelet-"+node.name, command); err != nil {
+			return err
+		}
 	}
-	if err := ready(ended, in("kubeconfig")); err != nil {
+	for _, socket := range parts.sockets {
+		if err := load(ended, socket, images); err != nil {
+			return err
+		}
+	}
+	if err := ready(ended, in("kubeconfig"), nodes); err != nil {
 		return err
 	}
 	fmt.Println("ready")
-	<-ended.Done()
-	return nil
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGUSR1, syscall.SIGUSR2)
+	for {
+		select {
+		case <-ended.Done():
+			return nil
+		case what := <-asked:
+			parts.stop(server[1])
+			if what == syscall.SIGUSR2 {
+				if err := parts.start(server[1], server); err != nil {
+					return err
+				}
+			}
+		}
+	}
 }
 
 // parts are the processes of the cluster.
 type parts struct {
 	folder  string
-	running []*exec.Cmd
+	running []part
+	// Where each containerd is asked.
+	sockets []string
+}
+
+type part struct {
+	name    string
+	process *exec.Cmd
 }
 
 // start starts one whose log is in the folder, and which ends with this process.
-func (p *parts) start(command []string) error {
-	name := filepath.Base(command[0])
-	if len(command) > 1 && !strings.HasPrefix(command[1], "-") {
-		name = command[1]
-	}
-	log, err := os.Create(filepath.Join(p.folder, name+".log"))
+func (p *parts) start(name string, command []string) error {
+	log, err := os.OpenFile(filepath.Join(p.folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -116,29 +141,50 @@ func (p *parts) start(command []string) error {
 	if err := process.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	p.running = append(p.running, process)
+	p.running = append(p.running, part{name, process})
 	return nil
+}
+
+// stop ends the one of this name, where it runs.
+func (p *parts) stop(name string) {
+	for i, part := range p.running {
+		if part.name == name {
+			part.end()
+			p.running = append(p.running[:i], p.running[i+1:]...)
+			return
+		}
+	}
+}
+
+func (p part) end() {
+	_ = p.process.Process.Signal(syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() { _, _ = p.process.Process.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		_ = p.process.Process.Kill()
+		<-done
+	}
 }
 
 // end ends all of them, the last one first, and the containers that are left.
 func (p *parts) end() {
-	for i := len(p.running) - 1; i >= 1; i-- {
-		_ = p.running[i].Process.Signal(syscall.SIGTERM)
-		done := make(chan struct{})
-		go func() { _, _ = p.running[i].Process.Wait(); close(done) }()
-		select {
-		case <-done:
-		case <-time.After(10 * time.Second):
-			_ = p.running[i].Process.Kill()
+	ctr := func(socket string, words ...string) []byte {
+		said, _ := exec.Command("ctr", append([]string{"--address", socket, "--namespace", "k8s.io"}, words...)...).Output()
+		return said
+	}
+	for i := len(p.running) - 1; i >= len(p.sockets); i-- {
+		p.running[i].end()
+	}
+	for _, socket := range p.sockets {
+		for _, task := range strings.Fields(string(ctr(socket, "tasks", "ls", "-q"))) {
+			ctr(socket, "tasks", "rm", "--force", task)
 		}
 	}
-	socket := filepath.Join(p.folder, "containerd.sock")
-	listed, _ := exec.Command("ctr", "--address", socket, "--namespace", "k8s.io", "tasks", "ls", "-q").Output()
-	for _, task := range strings.Fields(string(listed)) {
-		_ = exec.Command("ctr", "--address", socket, "--namespace", "k8s.io", "tasks", "rm", "--force", task).Run()
+	for i := 0; i < len(p.sockets) && i < len(p.running); i++ {
+		p.running[i].end()
 	}
-	_ = p.running[0].Process.Signal(syscall.SIGTERM)
-	_, _ = p.running[0].Process.Wait()
 	// What containers mounted, the deepest first.
 	mounts, _ := os.ReadFile("/proc/self/mounts")
 	lines := strings.Split(string(mounts), "\n")
@@ -165,8 +211,8 @@ func load(ended context.Context, socket string, images []string) error {
 	return nil
 }
 
-// ready waits until the node is ready and its namespace can have pods.
-func ready(ended context.Context, kubeconfig string) error {
+// ready waits until all nodes are ready and a namespace can have pods.
+func ready(ended context.Context, kubeconfig string, nodes []node) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -176,18 +222,27 @@ func ready(ended context.Context, kubeconfig string) error {
 		return err
 	}
 	return until(ended, func() error {
-		node, err := client.CoreV1().Nodes().Get(ended, nodeName, meta.GetOptions{})
-		if err != nil {
-			return err
-		}
-		for _, condition := range node.Status.Conditions {
-			if condition.Type == core.NodeReady && condition.Status == core.ConditionTrue {
-				_, err := client.CoreV1().ServiceAccounts("default").Get(ended, "default", meta.GetOptions{})
+		for _, node := range nodes {
+			found, err := client.CoreV1().Nodes().Get(ended, node.name, meta.GetOptions{})
+			if err != nil {
 				return err
 			}
+			if !isReady(found) {
+				return fmt.Errorf("%s is not ready", node.name)
+			}
 		}
-		return errors.New("the node is not ready")
+		_, err := client.CoreV1().ServiceAccounts("default").Get(ended, "default", meta.GetOptions{})
+		return err
 	})
+}
+
+func isReady(node *core.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == core.NodeReady && condition.Status == core.ConditionTrue {
+			return true
+		}
+	}
+	return false
 }
 
 // until tries again and again, and gives the last error.

@@ -60,6 +60,10 @@ export interface WireStudy {
   machine: WireMachine;
   max_time_s: number | null;
   metric: string;
+  /**
+   * The node of a cluster that all cases ran on, where they ran in one.
+   */
+  node?: string | null;
   noise_floor: WireNoiseFloor | null;
   /**
    * What followed at a share of its throughput.
@@ -462,6 +466,10 @@ export interface WirePart {
   oom_kills: number | null;
   part: string;
   periods: number | null;
+  /**
+   * Requests of the window that were sent to it, where it is a target by itself.
+   */
+  requests: number | null;
   restarts: WireRestart[];
   settings: {
     [k: string]: string;

@@ -405,6 +405,7 @@ mod tests {
                 cpu: Duration::from_millis(cpu),
                 ..ResourceUse::default()
             }),
+            requests: None,
             restarts: Vec::new(),
             settings: BTreeMap::new(),
         };

@@ -67,12 +67,12 @@ impl Ground {
     ) -> Result<Self, ClusterError> {
         // All must find room at once: the deployment's is held until the generators have theirs.
         let holder = Server::placeholder(run, &server_order(order.limits, None), note).await?;
-        let (pod, node) = (holder.pod().name.clone(), holder.pod().node.clone());
-        let printed = holder.ask(&["__guardian".to_owned(), "node".to_owned()], LOOK).await?;
-        let machine = serde_json::from_str(&printed).map_err(|error| ClusterError::NotStarted {
-            pod,
-            problem: format!("it says of its node {printed:?}: {error}"),
-        })?;
+        let failed = |pod: &str, problem: String| ClusterError::NotStarted { pod: pod.to_owned(), problem };
+        let pod = holder.pods().first().ok_or_else(|| failed("of a deployment", "there is none".to_owned()))?;
+        let node = pod.node.clone();
+        let printed = holder.ask(pod, &["__guardian".to_owned(), "node".to_owned()], LOOK).await?;
+        let machine = serde_json::from_str(&printed)
+            .map_err(|error| failed(&pod.name, format!("it says of its node {printed:?}: {error}")))?;
         let generators = GeneratorOrder {
             image: order.image.clone(),
             count: order.generators,
@@ -99,6 +99,7 @@ pub(crate) fn server_order(limits: Limits, node: Option<&str>) -> ServerOrder {
         command: Vec::new(),
         args: Vec::new(),
         env: BTreeMap::new(),
+        replicas: 1,
         cpu_millis: limits.cpus.millis(),
         memory: limits.memory.get(),
         empty: Vec::new(),

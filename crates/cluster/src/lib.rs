@@ -10,6 +10,7 @@ mod platform;
 mod pod_agent;
 mod pod_vantage;
 mod running;
+mod sampling;
 
 pub use ground::{Ground, GroundOrder};
 pub use platform::{ClusterPlatform, KUBERNETES};

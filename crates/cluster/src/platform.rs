@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use stampede_core::{
-    AddressId, App, Availability, Container, Cpus, Deployment, Endpoint, EnforcedLimits, Finding, Found, Fut,
-    ImageSource, Install, Limit, Limits, Machine, MakersImage, Places, Program, Requirement, Terms, Unit, Volume,
+    Address, AddressId, App, Availability, Container, Cpus, Deployment, Endpoint, EnforcedLimits, Finding, Found, Fut,
+    ImageSource, Install, Limit, Limits, Machine, MakersImage, Places, Program, Ready, Requirement, Terms, Unit,
+    Volume,
 };
-use stampede_kubernetes::{Server, ServerOrder};
+use stampede_kubernetes::{FoundPod, Server, ServerOrder};
 use stampede_seam::{
     ContainerLook, LaunchError, LogTail, Moment, Platform, PrepareError, PreparedApp, Running, Vantage,
 };
@@ -20,7 +22,7 @@ use tokio::time::timeout;
 use crate::ground::{Ground, server_order};
 use crate::pod_agent::PodAgent;
 use crate::pod_vantage::PodVantage;
-use crate::running::ClusterRunning;
+use crate::running::{ClusterRunning, ServingPod};
 
 /// The name of this platform.
 pub const KUBERNETES: &str = "kubernetes";
@@ -92,16 +94,21 @@ impl ClusterPlatform {
         if let Some(lost) = self.seen.lost() {
             return Err(LaunchError::Prepare(format!("{lost}\n  end this study, and continue it with --resume")));
         }
-        let order = self.order(container, unit, terms.total)?;
+        let limits = terms.part_of(&unit.id).and_then(|part| part.share).unwrap_or(terms.total);
+        let one = self.order(container, unit, limits)?;
+        let replicas = u32::try_from(deployment.units.len()).unwrap_or(u32::MAX);
+        let order = ServerOrder { replicas, ..one.clone() };
         let start = || Server::start(&self.ground.run, &order, &self.tell);
         let port = match self.known_port(container, &unit.program) {
             Some(port) => port,
             // In a pod of its own, so that what is measured begins untouched.
             None => {
-                let server = start().await.map_err(|error| failed(error.to_string()))?;
-                let found = match self.look(&server, None).await.and_then(|look| look.port) {
+                let server = Server::start(&self.ground.run, &one, &self.tell).await;
+                let server = server.map_err(|error| failed(error.to_string()))?;
+                let pod = server.pods().first().ok_or_else(|| nothing("it has no pod"))?;
+                let found = match self.look(&server, pod, None).await.and_then(|look| look.port) {
                     Ok(port) => Ok(port),
-                    Err(problem) => Err(explained(&server, problem).await),
+                    Err(problem) => Err(explained(&server, pod, problem).await),
                 };
                 server.end().await.map_err(|error| failed(error.to_string()))?;
                 let port = found.map_err(failed)?;
@@ -112,28 +119,54 @@ impl ClusterPlatform {
             }
         };
         let server = start().await.map_err(|error| failed(error.to_string()))?;
-        if let Err(problem) = check(&server, container) {
+        let pods = server.pods();
+        if let Some(problem) = pods.iter().find_map(|pod| check(pod, container).err()) {
             server.end().await.map_err(|error| failed(error.to_string()))?;
             return Err(failed(problem));
         }
-        let (look, agent) = tokio::join!(self.look(&server, Some(port)), agent(&server));
-        let (look, agent) = match (look, agent) {
-            (Ok(ContainerLook { port: Err(problem), .. }), _) | (Err(problem), _) | (_, Err(problem)) => {
-                let problem = explained(&server, problem).await;
+        let of = &server;
+        let each = join_all(pods.iter().map(|pod| async move {
+            let (look, agent) = tokio::join!(self.look(of, pod, Some(port)), agent(of, pod));
+            match (look, agent) {
+                (Ok(ContainerLook { port: Err(problem), .. }), _) | (Err(problem), _) | (_, Err(problem)) => {
+                    Err(explained(of, pod, problem).await)
+                }
+                (Ok(look), Ok(agent)) => Ok((look, agent)),
+            }
+        }));
+        let seen = match each.await.into_iter().collect::<Result<Vec<_>, _>>() {
+            Ok(seen) => seen,
+            Err(problem) => {
                 server.end().await.map_err(|error| failed(error.to_string()))?;
                 return Err(failed(problem));
             }
-            (Ok(look), Ok(agent)) => (look, agent),
         };
-        let vantage = Arc::new(self.seen.with_inside(agent.clone()));
-        let started = Moment::new(vantage.now().since_start().saturating_sub(look.age));
-        let address = Endpoint::Tcp(SocketAddr::new(server.pod().address, port));
-        let endpoints = deployment.addresses.iter().map(|address_of| (address_of.id.clone(), address.clone()));
-        let endpoints: BTreeMap<AddressId, Endpoint> = endpoints.collect();
+        let inside = seen.iter().map(|(look, agent)| (agent.clone(), look.meter.clone())).collect();
+        let vantage = Arc::new(self.seen.with_inside(inside));
+        let age = seen.iter().map(|(look, _)| look.age).max().unwrap_or_default();
+        let started = Moment::new(vantage.now().since_start().saturating_sub(age));
+        let mut endpoints = BTreeMap::new();
+        let mut serving = Vec::new();
+        for ((unit, pod), (look, agent)) in deployment.units.iter().zip(pods).zip(seen) {
+            let target = Endpoint::Tcp(SocketAddr::new(pod.address, port));
+            if let Ready::Port(address) = &unit.ready {
+                endpoints.insert(address.clone(), target.clone());
+            }
+            serving.push(ServingPod {
+                part: terms.part_of(&unit.id).map(|part| part.name.clone()),
+                unit: unit.id.clone(),
+                agent,
+                target,
+                enforced: enforced(&look, limits),
+            });
+        }
+        let front = serving.first().map(|pod| pod.target.clone()).ok_or_else(|| nothing("it has no pod"))?;
+        // What is said to no pod in particular, the first is asked.
+        for Address { id, .. } in &deployment.addresses {
+            endpoints.entry(id.clone()).or_insert_with(|| front.clone());
+        }
         let places = places(&endpoints);
-        let enforced = enforced(&look, terms.total);
-        let of = (unit.id.clone(), address, endpoints, places);
-        Ok(ClusterRunning::new(server, agent, vantage, of, (enforced, look.meter), started))
+        Ok(ClusterRunning::new(server, serving, vantage, (front, endpoints, places), started))
     }
 
     /// The cluster's order for a container.
@@ -160,23 +193,22 @@ impl ClusterPlatform {
     }
 
     /// Looks around in a container, once its server listens.
-    async fn look(&self, server: &Server, port: Option<u16>) -> Result<ContainerLook, String> {
-        let mut words = vec!["__guardian".to_owned(), "look".to_owned(), server.pod().address.to_string()];
+    async fn look(&self, server: &Server, pod: &FoundPod, port: Option<u16>) -> Result<ContainerLook, String> {
+        let mut words = vec!["__guardian".to_owned(), "look".to_owned(), pod.address.to_string()];
         words.push(self.ready_timeout.as_millis().to_string());
         words.extend(port.map(|port| port.to_string()));
-        let printed = server.ask(&words, self.ready_timeout + LOOK).await.map_err(|error| error.to_string())?;
+        let printed = server.ask(pod, &words, self.ready_timeout + LOOK).await.map_err(|error| error.to_string())?;
         serde_json::from_str(&printed).map_err(|error| format!("read {printed:?}: {error}"))
     }
 }
 
 /// An agent in a container.
-async fn agent(server: &Server) -> Result<PodAgent, String> {
-    PodAgent::begin(server.agent().await.map_err(|error| error.to_string())?).await
+async fn agent(server: &Server, pod: &FoundPod) -> Result<PodAgent, String> {
+    PodAgent::begin(server.agent(pod).await.map_err(|error| error.to_string())?).await
 }
 
 /// That a pod is what was asked for.
-fn check(server: &Server, container: &Container) -> Result<(), String> {
-    let pod = server.pod();
+fn check(pod: &FoundPod, container: &Container) -> Result<(), String> {
     let now = digest(&pod.image_id);
     if now != container.id {
         return Err(format!(
@@ -194,10 +226,10 @@ fn check(server: &Server, container: &Container) -> Result<(), String> {
 }
 
 /// A problem with what befell its pod, where that explains it.
-async fn explained(server: &Server, problem: String) -> String {
+async fn explained(server: &Server, pod: &FoundPod, problem: String) -> String {
     let fate = timeout(EXPLAIN, server.fate()).await;
     let problem = fate.map_or(problem, |fate| format!("it ended with {}", fate.words()));
-    let lines = LogTail::of(server.log().await.iter().map(String::as_str)).lines;
+    let lines = LogTail::of(server.log(pod).await.iter().map(String::as_str)).lines;
     let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
     last.iter().fold(problem, |text, line| format!("{text}\n  {line}"))
 }
@@ -230,6 +262,17 @@ fn digest(image_id: &str) -> String {
     image_id.rsplit_once('@').map_or(image_id, |(_, digest)| digest).to_owned()
 }
 
+/// An image that was measured before, where its name still means that one.
+fn same(found: Availability, id: &str) -> Availability {
+    match found {
+        Availability::Found(Found { path, version, .. }) if version != id => {
+            let what = format!("the image {} as it was measured, {id}; its name means {version} now", path.display());
+            missing(what, "compare it again".to_owned())
+        }
+        found => found,
+    }
+}
+
 fn missing(what: String, page: String) -> Availability {
     Availability::Missing { what, install: Install { package: None, page } }
 }
@@ -253,10 +296,15 @@ impl Platform for ClusterPlatform {
         Some(self.ground.machine.clone())
     }
 
+    fn node(&self) -> Option<&str> {
+        Some(&self.ground.node)
+    }
+
     fn detect<'a>(&'a self, need: &'a Requirement, _image: Option<&'a MakersImage>) -> Fut<'a, Availability> {
         Box::pin(async move {
             match need {
                 Requirement::Image { source: ImageSource::Named(name), .. } => self.image(name).await,
+                Requirement::Image { source: ImageSource::Kept { name, id }, .. } => same(self.image(name).await, id),
                 _ => missing("an image that exists".to_owned(), "give --image NAME".to_owned()),
             }
         })
@@ -284,6 +332,8 @@ impl Platform for ClusterPlatform {
 mod tests {
     use stampede_core::{Bytes, MeterSource};
 
+    use crate::running::summed;
+
     use super::*;
 
     #[test]
@@ -295,6 +345,28 @@ mod tests {
         ] {
             assert_eq!(digest(id), expected, "{id}");
         }
+    }
+
+    #[test]
+    fn a_name_may_mean_another_image_than_before() {
+        let found =
+            || Availability::Found(Found { path: PathBuf::from("shop:1"), version: "sha256:ab".to_owned(), php: None });
+        assert_eq!(same(found(), "sha256:ab"), found());
+        let Availability::Missing { what, .. } = same(found(), "sha256:cd") else { panic!("it is another") };
+        assert_eq!(what, "the image shop:1 as it was measured, sha256:cd; its name means sha256:ab now");
+    }
+
+    #[test]
+    fn pods_together_are_held_to_what_each_is() {
+        let of = |millis, mib| EnforcedLimits {
+            cpus: Limit::AtMost(Cpus::from_millis(millis)),
+            period: Duration::from_millis(100),
+            memory: Limit::AtMost(Bytes::from_mib(mib)),
+        };
+        let free = EnforcedLimits { cpus: Limit::Unlimited, ..of(0, 16) };
+        assert_eq!(summed([of(100, 16); 4].into_iter()), of(400, 64));
+        assert_eq!(summed([of(100, 16)].into_iter()), of(100, 16));
+        assert_eq!(summed([of(100, 16), free].into_iter()), EnforcedLimits { cpus: Limit::Unlimited, ..of(0, 32) });
     }
 
     #[test]

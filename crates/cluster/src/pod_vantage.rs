@@ -2,14 +2,16 @@
 
 use std::future::Future as _;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use jiff::Timestamp;
 use stampede_agent::AgentVantage;
-use stampede_core::{Answer, Endpoint, Fut, MeterSource};
+use stampede_core::{Answer, Counters, Endpoint, Fut, MeterSource};
 use stampede_seam::{
     Call, LoadError, LoadHandle, LoadOrder, LoadSpec, Moment, NoAnswer, Reading, SampleTargets, SamplerHandle,
     SamplingError, Vantage,
@@ -17,8 +19,9 @@ use stampede_seam::{
 
 use crate::clocks::Clocks;
 use crate::pod_agent::PodAgent;
+use crate::sampling::PodSamplers;
 
-/// Sees a pod from a generator's, and its counters from inside. Its clock is that of whoever shares loads among generators.
+/// Sees the pods of a deployment from a generator's, and their counters from inside. Its clock is that of whoever shares loads among generators.
 #[derive(Clone, Debug)]
 pub struct PodVantage {
     load: Arc<dyn Vantage>,
@@ -26,7 +29,8 @@ pub struct PodVantage {
     eyes: PodAgent,
     /// Threads of each generator.
     threads: u32,
-    inside: Option<Inside>,
+    /// None as long as nobody is in a container.
+    inside: Vec<Inside>,
 }
 
 /// An agent in a container under test.
@@ -34,12 +38,16 @@ pub struct PodVantage {
 struct Inside {
     agent: PodAgent,
     clocks: Clocks,
+    /// Where its container's counters are, from inside.
+    meter: MeterSource,
+    /// What that is called from here, where containers of several pods have theirs at the same place.
+    called: MeterSource,
 }
 
 impl PodVantage {
     /// Sees no counters. Each load is driven by so many threads of each generator.
     pub fn new(load: Arc<dyn Vantage>, eyes: PodAgent, threads: u32) -> Self {
-        Self { load, eyes, threads, inside: None }
+        Self { load, eyes, threads, inside: Vec::new() }
     }
 
     /// Why nothing is seen any more, where single requests can no longer be sent.
@@ -47,11 +55,42 @@ impl PodVantage {
         lost(&self.eyes)
     }
 
-    /// The same, with an agent in a container.
-    pub(crate) fn with_inside(&self, agent: PodAgent) -> Self {
-        let clocks = Clocks::of(&*self.load, &agent);
-        let inside = Some(Inside { agent, clocks });
-        Self { inside, ..self.clone() }
+    /// The same, with an agent in the container of each pod, which finds its counters there.
+    pub(crate) fn with_inside(&self, pods: Vec<(PodAgent, MeterSource)>) -> Self {
+        let several = pods.len() > 1;
+        let inside = (1..).zip(pods).map(|(number, (agent, meter))| Inside {
+            clocks: Clocks::of(&*self.load, &agent),
+            called: if several { of_pod(number, &meter) } else { meter.clone() },
+            agent,
+            meter,
+        });
+        Self { inside: inside.collect(), ..self.clone() }
+    }
+
+    /// Where the counters of each pod are, as they are asked for here.
+    pub(crate) fn meters(&self) -> Vec<MeterSource> {
+        self.inside.iter().map(|pod| pod.called.clone()).collect()
+    }
+}
+
+/// The place of a pod's counters, told from that of others.
+fn of_pod(number: usize, meter: &MeterSource) -> MeterSource {
+    let in_pod = |dir: &Path| PathBuf::from(format!("/pod-{number}{}", dir.display()));
+    match meter {
+        MeterSource::CgroupV1 { cpu, cpuacct, memory } => {
+            MeterSource::CgroupV1 { cpu: in_pod(cpu), cpuacct: in_pod(cpuacct), memory: in_pod(memory) }
+        }
+        MeterSource::CgroupV2 { dir } => MeterSource::CgroupV2 { dir: in_pod(dir) },
+    }
+}
+
+impl Inside {
+    /// What is read of its own sources in each group.
+    fn counters(&self, groups: &[&[MeterSource]]) -> Reading {
+        let own = |sources: &&[MeterSource]| vec![self.meter.clone(); usize::from(sources.contains(&self.called))];
+        let own: Vec<Vec<MeterSource>> = groups.iter().map(own).collect();
+        let read = self.agent.counters(&own.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        Reading { at: self.clocks.here(&self.agent, read.at), groups: read.groups }
     }
 }
 
@@ -66,10 +105,10 @@ impl Vantage for PodVantage {
 
     fn sleep_until(&self, until: Moment) -> Fut<'_, ()> {
         Box::pin(async move {
-            if let Some(Inside { agent, clocks }) = &self.inside {
-                // Counters of that moment have come then, where somebody asks for some.
-                agent.sleep_until(clocks.there(agent, until)).await;
-            }
+            // Counters of that moment have come then, where somebody asks for some.
+            let each =
+                self.inside.iter().map(|Inside { agent, clocks, .. }| agent.sleep_until(clocks.there(agent, until)));
+            join_all(each).await;
             self.load.sleep_until(until).await;
         })
     }
@@ -82,15 +121,25 @@ impl Vantage for PodVantage {
         self.eyes.exchange(call)
     }
 
-    /// None once the agent in the container is lost: it may have ended with its container, and whoever watches the pod knows why.
+    /// Those of pods are added up. None once the agent in a container is lost: it may have ended with its container, and whoever watches
+    /// the pod knows why.
     fn counters(&self, groups: &[&[MeterSource]]) -> Reading {
         let nothing = || Reading { at: self.now(), groups: groups.iter().map(|_| Ok(None)).collect() };
-        let Some(Inside { agent, clocks }) = &self.inside else { return nothing() };
-        if lost(agent).is_some() {
+        if self.inside.is_empty() || self.inside.iter().any(|pod| lost(&pod.agent).is_some()) {
             return nothing();
         }
-        let read = agent.counters(groups);
-        Reading { at: clocks.here(agent, read.at), groups: read.groups }
+        let readings: Vec<Reading> = self.inside.iter().map(|pod| pod.counters(groups)).collect();
+        let sum = |(place, sources): (usize, &&[MeterSource])| -> Result<Option<Counters>, String> {
+            let mut sum = None;
+            for (reading, _) in readings.iter().zip(&self.inside).filter(|(_, pod)| sources.contains(&pod.called)) {
+                // What is not known of one pod is not known of all.
+                let Some(read) = reading.groups.get(place).cloned().unwrap_or(Ok(None))? else { return Ok(None) };
+                *sum.get_or_insert_with(Counters::default) += read;
+            }
+            Ok(sum)
+        };
+        let groups = groups.iter().enumerate().map(sum).collect();
+        Reading { at: readings.iter().map(|reading| reading.at).max().unwrap_or_else(|| self.now()), groups }
     }
 
     fn load(&self, order: LoadOrder) -> Result<Box<dyn LoadHandle>, LoadError> {
@@ -100,10 +149,19 @@ impl Vantage for PodVantage {
     }
 
     fn sample(&self, targets: SampleTargets, window: Range<Moment>) -> Result<Box<dyn SamplerHandle>, SamplingError> {
-        let Some(Inside { agent, clocks }) = &self.inside else {
-            return Err(SamplingError("nobody is in the container".to_owned()));
+        let in_pod = |Inside { agent, clocks, meter, called: _ }: &Inside| {
+            let window = clocks.there(agent, window.start)..clocks.there(agent, window.end);
+            agent.sample(SampleTargets { meters: vec![meter.clone()], ..targets.clone() }, window)
         };
-        agent.sample(targets, clocks.there(agent, window.start)..clocks.there(agent, window.end))
+        let mut samplers = self.inside.iter().map(in_pod).collect::<Result<Vec<_>, _>>()?;
+        match (samplers.pop(), samplers.is_empty()) {
+            (None, _) => Err(SamplingError("nobody is in the container".to_owned())),
+            (Some(only), true) => Ok(only),
+            (Some(last), false) => {
+                samplers.push(last);
+                Ok(Box::new(PodSamplers(samplers)))
+            }
+        }
     }
 
     fn refuses_io_uring(&self) -> bool {
@@ -164,7 +222,9 @@ mod tests {
         let blind = PodVantage::new(Arc::clone(ours.vantage()), eyes, 3);
         assert_eq!(blind.counters(&[&meters]).groups, [Ok(None)]);
         let (inside, served) = agent(pod.vantage()).await;
-        let seen = blind.with_inside(inside);
+        let [meter] = &meters[..] else { panic!("one meter") };
+        let seen = blind.with_inside(vec![(inside, meter.clone())]);
+        assert_eq!(seen.meters(), meters);
         seen.counters(&[&meters]);
         for _ in 0..3 {
             let edge = seen.now() + Duration::from_millis(1500);
@@ -178,6 +238,42 @@ mod tests {
         seen.sleep_until(later).await;
         assert_eq!(seen.counters(&[&meters]).groups, [Ok(None)], "whoever watches the pod knows why");
         assert!(seen.now() >= later);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn counters_of_pods_are_added_up_and_are_known_of_each() {
+        let ours = FakePlatform::new(|_| FakeLifetime::serving("hi", 100.0));
+        let pods = [(); 2].map(|()| FakePlatform::new(|_| FakeLifetime::serving("hi", 100.0)));
+        let (eyes, _served) = agent(ours.vantage()).await;
+        let (mut inside, mut serving, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        for pod in &pods {
+            let running = pod.launch(&samples::deployment("a"), &Terms::of(LIMITS)).await.unwrap();
+            let (agent, served) = agent(pod.vantage()).await;
+            inside.push((agent, running.meters()[0].clone()));
+            serving.push(served);
+            all.push(running);
+        }
+        let seen = PodVantage::new(Arc::clone(ours.vantage()), eyes, 1).with_inside(inside);
+        let meters = seen.meters();
+        assert_ne!(meters[0], meters[1], "both containers have theirs at the same place");
+        let groups: [&[MeterSource]; 3] = [&meters, &meters[..1], &meters[1..]];
+        seen.counters(&groups);
+        let edge = seen.now() + Duration::from_millis(1500);
+        seen.sleep_until(edge).await;
+        let read = seen.counters(&groups);
+        assert!(read.at >= edge && read.at.since(edge) < Duration::from_millis(2), "{read:?} {edge:?}");
+        let known: Vec<Counters> = read.groups.into_iter().map(|group| group.unwrap().unwrap()).collect();
+        let [sum, one, other] = known[..] else { panic!("three groups") };
+        assert!(
+            one.memory.needed() > 0 && sum.memory.needed() == one.memory.needed() + other.memory.needed(),
+            "{sum:?}"
+        );
+        for served in serving.drain(1..) {
+            served.abort();
+        }
+        let later = seen.now() + PATIENCE * 2;
+        seen.sleep_until(later).await;
+        assert_eq!(seen.counters(&groups).groups, [Ok(None), Ok(None), Ok(None)], "one of them is lost");
     }
 
     #[tokio::test(start_paused = true)]

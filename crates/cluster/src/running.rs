@@ -1,14 +1,15 @@
-//! A pod that serves.
+//! Pods that serve, all of one deployment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::select_all;
 use stampede_core::{
-    AddressId, Endpoint, EnforcedLimits, Fut, MeterSource, PartMeters, Places, Program, UnitExit, UnitId, UnitRestart,
-    UnitStatus, UnitStop, UnknownPlace,
+    AddressId, Bytes, Cpus, Endpoint, EnforcedLimits, Fut, Limit, MeterSource, PartMeters, Places, Program, UnitExit,
+    UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace,
 };
-use stampede_kubernetes::{Fate, Server, ServerEnd};
+use stampede_kubernetes::{Fate, FoundPod, Server, ServerEnd};
 use stampede_seam::{ExitReport, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -22,72 +23,106 @@ const NOTICE: Duration = Duration::from_secs(15);
 /// How old a log may be that is shown.
 const LOG_AGE: Duration = Duration::from_secs(2);
 
+/// The unit of a deployment that has none.
+const UNKNOWN_UNIT: &str = "image";
+
 /// What is written of a process whose end nobody saw.
 const UNKNOWN: &str = "an unknown status";
 
 /// The status of a process that was killed.
 const KILLED: &str = "exit code 137";
 
-/// A pod that serves. Dropping it removes its deployment.
+/// One of the pods that serve.
+pub(crate) struct ServingPod {
+    /// Its part of the deployment, where there are several.
+    pub(crate) part: Option<String>,
+    pub(crate) unit: UnitId,
+    pub(crate) agent: PodAgent,
+    /// Where it takes its load.
+    pub(crate) target: Endpoint,
+    /// What the kernel holds its container to.
+    pub(crate) enforced: EnforcedLimits,
+}
+
+/// Pods that serve. Dropping it removes their deployment.
 pub(crate) struct ClusterRunning {
-    // The agent in it goes first.
+    // The agents in them go first.
     vantage: Arc<dyn Vantage>,
-    agent: PodAgent,
+    /// In the order of the deployment's pods; one at least.
+    pods: Vec<ServingPod>,
     server: Server,
-    unit: UnitId,
     front: Endpoint,
     endpoints: BTreeMap<AddressId, Endpoint>,
     places: Places,
     enforced: EnforcedLimits,
-    meter: MeterSource,
+    meters: Vec<MeterSource>,
     started: Moment,
-    /// What befell it, once that is known.
+    /// What befell the first of them, once that is known.
     fate: OnceCell<Fate>,
-    /// When the agent in it was found lost.
+    /// When an agent in one of them was found lost.
     lost_at: OnceLock<Instant>,
-    /// Its log, and when that was read.
-    log: Mutex<Option<(Instant, LogTail)>>,
+    /// Their logs, and when each was read.
+    logs: Mutex<BTreeMap<UnitId, (Instant, LogTail)>>,
 }
 
 impl ClusterRunning {
     pub(crate) fn new(
         server: Server,
-        agent: PodAgent,
+        pods: Vec<ServingPod>,
         vantage: Arc<PodVantage>,
-        (unit, front, endpoints, places): (UnitId, Endpoint, BTreeMap<AddressId, Endpoint>, Places),
-        (enforced, meter): (EnforcedLimits, MeterSource),
+        (front, endpoints, places): (Endpoint, BTreeMap<AddressId, Endpoint>, Places),
         started: Moment,
     ) -> Self {
-        let (fate, lost_at, log) = (OnceCell::new(), OnceLock::new(), Mutex::default());
-        Self { vantage, agent, server, unit, front, endpoints, places, enforced, meter, started, fate, lost_at, log }
+        let enforced = summed(pods.iter().map(|pod| pod.enforced));
+        let meters = vantage.meters();
+        let (fate, lost_at, logs) = (OnceCell::new(), OnceLock::new(), Mutex::default());
+        Self { vantage, pods, server, front, endpoints, places, enforced, meters, started, fate, lost_at, logs }
     }
 
-    /// Resolves when something has befallen it. That the agent in it is lost is the cluster's doing, unless the pod has ended.
+    /// Each pod with what the cluster knows of it.
+    fn found(&self) -> impl Iterator<Item = (&ServingPod, &FoundPod)> {
+        self.pods.iter().zip(self.server.pods())
+    }
+
+    /// The unit whose pod these words name; the first where they name none.
+    fn unit_of(&self, words: &str) -> UnitId {
+        let named = self.found().find(|(_, found)| words.contains(&found.name));
+        named.or_else(|| self.found().next()).map_or_else(|| UnitId::new(UNKNOWN_UNIT), |(pod, _)| pod.unit.clone())
+    }
+
+    /// Resolves when an agent is lost: the words of that, with its pod.
+    async fn lost(&self) -> String {
+        let each = self.found().map(|(pod, found)| {
+            Box::pin(async move {
+                let lost = pod.agent.lost().await;
+                format!("pod {} on node {}: the sampler in it is lost: {lost}", found.name, found.node)
+            })
+        });
+        select_all(each).await.0
+    }
+
+    /// Resolves when something has befallen one of them. That the agent in it is lost is the cluster's doing, unless the pod has ended.
     async fn fate(&self) -> &Fate {
         let befalls = async {
             tokio::select! {
                 biased;
                 fate = self.server.fate() => fate,
-                lost = self.agent.lost() => match timeout_at(self.noticed(), self.server.fate()).await {
-                    Ok(fate) => fate,
-                    Err(_) => {
-                        let pod = self.server.pod();
-                        Fate::Taken(format!("pod {} on node {}: the sampler in it is lost: {lost}", pod.name, pod.node))
-                    }
-                },
+                lost = self.lost() => {
+                    timeout_at(self.noticed(), self.server.fate()).await.unwrap_or(Fate::Taken(lost))
+                }
             }
         };
         self.fate.get_or_init(|| befalls).await
     }
 
-    /// When the cluster should have noticed why the agent is lost. Whoever waits may give up and wait again.
+    /// When the cluster should have noticed why an agent is lost. Whoever waits may give up and wait again.
     fn noticed(&self) -> Instant {
         *self.lost_at.get_or_init(Instant::now) + NOTICE
     }
 
-    /// Whether the agent in it is lost; resolves at once.
+    /// Whether an agent is lost; resolves at once.
     async fn is_blind(&self) -> bool {
-        timeout(Duration::ZERO, self.agent.lost()).await.is_ok()
+        timeout(Duration::ZERO, self.lost()).await.is_ok()
     }
 }
 
@@ -98,6 +133,10 @@ impl Running for ClusterRunning {
 
     fn front(&self) -> &Endpoint {
         &self.front
+    }
+
+    fn targets(&self) -> Vec<Endpoint> {
+        self.pods.iter().map(|pod| pod.target.clone()).collect()
     }
 
     fn resolve(&self, text: &str) -> Result<String, UnknownPlace> {
@@ -113,7 +152,7 @@ impl Running for ClusterRunning {
     }
 
     fn meters(&self) -> Vec<MeterSource> {
-        vec![self.meter.clone()]
+        self.meters.clone()
     }
 
     /// Nothing is known of what it runs.
@@ -131,11 +170,15 @@ impl Running for ClusterRunning {
     }
 
     fn part_meters(&self) -> Vec<PartMeters> {
-        Vec::new()
+        let of = |(pod, meter): (&ServingPod, &MeterSource)| {
+            Some(PartMeters { part: pod.part.clone()?, meters: vec![meter.clone()] })
+        };
+        self.pods.iter().zip(&self.meters).filter_map(of).collect()
     }
 
     fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError> {
-        Err(ReadBackError(format!("an image has no part {part}")))
+        let found = self.pods.iter().find(|pod| pod.part.as_deref() == Some(part));
+        found.map(|pod| pod.enforced).ok_or_else(|| ReadBackError(format!("the deployment has no part {part}")))
     }
 
     /// One that was started again has failed.
@@ -153,7 +196,10 @@ impl Running for ClusterRunning {
     }
 
     fn exited(&self) -> Fut<'_, UnitExit> {
-        Box::pin(async move { UnitExit { unit: self.unit.clone(), how: self.fate().await.words().to_owned() } })
+        Box::pin(async move {
+            let how = self.fate().await.words();
+            UnitExit { unit: self.unit_of(how), how: how.to_owned() }
+        })
     }
 
     fn disturbed(&self) -> Fut<'_, Option<String>> {
@@ -175,29 +221,56 @@ impl Running for ClusterRunning {
         BTreeSet::new()
     }
 
-    fn logs(&self, _unit: &UnitId) -> LogTail {
-        let mut known = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+    fn logs(&self, unit: &UnitId) -> LogTail {
+        let mut known = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever explains a failure asks several times.
-        if let Some((_, log)) = known.as_ref().filter(|(read, _)| read.elapsed() < LOG_AGE) {
+        if let Some((_, log)) = known.get(unit).filter(|(read, _)| read.elapsed() < LOG_AGE) {
             return log.clone();
         }
-        let log = LogTail::of(self.server.log_now().iter().map(String::as_str));
-        *known = Some((Instant::now(), log.clone()));
+        let found = self.found().find(|(pod, _)| pod.unit == *unit);
+        let lines = found.map(|(_, found)| self.server.log_now(found)).unwrap_or_default();
+        let log = LogTail::of(lines.iter().map(String::as_str));
+        known.insert(unit.clone(), (Instant::now(), log.clone()));
         log
     }
 
     fn units(&self) -> Vec<UnitId> {
-        vec![self.unit.clone()]
+        self.pods.iter().map(|pod| pod.unit.clone()).collect()
     }
 
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
-            let Self { vantage, agent, server, unit, .. } = *self;
-            drop((vantage, agent));
+            let Self { vantage, pods, server, .. } = *self;
+            let units: Vec<(UnitId, String)> =
+                pods.iter().zip(server.pods()).map(|(pod, found)| (pod.unit.clone(), found.name.clone())).collect();
+            drop((vantage, pods));
             let ServerEnd { took, how } = server.end().await.map_err(|error| StopError(error.to_string()))?;
-            let how = how.unwrap_or_else(|| UNKNOWN.to_owned());
-            let killed = how.contains(KILLED);
-            Ok(ExitReport { units: vec![UnitStop { unit, took, killed, how }] })
+            let stopped = units.into_iter().map(|(unit, pod)| {
+                let how = how.get(&pod).cloned().unwrap_or_else(|| UNKNOWN.to_owned());
+                UnitStop { unit, took, killed: how.contains(KILLED), how }
+            });
+            Ok(ExitReport { units: stopped.collect() })
         })
     }
+}
+
+/// What all pods together are held to: nothing, where one of them is not.
+pub(crate) fn summed(pods: impl Iterator<Item = EnforcedLimits>) -> EnforcedLimits {
+    let both = |one: EnforcedLimits, other: EnforcedLimits| EnforcedLimits {
+        cpus: match (one.cpus, other.cpus) {
+            (Limit::AtMost(one), Limit::AtMost(other)) => {
+                Limit::AtMost(Cpus::from_millis(one.millis().saturating_add(other.millis())))
+            }
+            _ => Limit::Unlimited,
+        },
+        period: one.period.max(other.period),
+        memory: match (one.memory, other.memory) {
+            (Limit::AtMost(one), Limit::AtMost(other)) => {
+                Limit::AtMost(Bytes::new(one.get().saturating_add(other.get())))
+            }
+            _ => Limit::Unlimited,
+        },
+    };
+    let none = EnforcedLimits { cpus: Limit::Unlimited, period: Duration::ZERO, memory: Limit::Unlimited };
+    pods.reduce(both).unwrap_or(none)
 }

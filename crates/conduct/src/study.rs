@@ -267,6 +267,7 @@ impl Ready {
             groundwork: Groundwork {
                 left_out: self.left_out.clone(),
                 generators: plan.generators.clone(),
+                node: site.ground.platform.node().map(str::to_owned),
                 ..Groundwork::default()
             },
             ..begun(plan, *kind, site, started_at)

@@ -20,6 +20,9 @@ pub struct Groundwork {
     /// Who drove the load, where that was not the process that measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<Carrier>,
+    /// The node of a cluster that all cases ran on, where they ran in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// The most memory that the pilot of each case needed, where that was counted.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub peaks: BTreeMap<CaseId, Bytes>,

@@ -74,6 +74,10 @@ pub struct PartRecord {
     pub enforced: Option<EnforcedLimits>,
     /// What it used in the window.
     pub resources: Option<ResourceUse>,
+    /// Requests of the window that were sent to it; absent where they were sent to what is before it, and in trials of before this was
+    /// recorded.
+    #[serde(default)]
+    pub requests: Option<u64>,
     /// Its units that were started again, oldest first.
     pub restarts: Vec<UnitRestart>,
     /// Its settings as they were read back.

@@ -1,5 +1,6 @@
 //! Where a running deployment's use of resources can be read, and what is read there.
 
+use std::ops::AddAssign;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,6 +48,40 @@ pub struct Counters {
     pub limit_hits: Option<u64>,
     /// Bytes in swap now; absent where the kernel does not account for swap.
     pub swap: Option<u64>,
+}
+
+/// With those of another part of the deployment.
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            cpu,
+            periods,
+            throttled_periods,
+            throttled,
+            memory: Memory { anonymous, shared, kernel, cache },
+            oom_kills,
+            major_faults,
+            file_refaults,
+            limit_hits,
+            swap,
+        } = other;
+        // The sum of what is known.
+        let known =
+            |own: Option<u64>, other: Option<u64>| own.into_iter().chain(other).reduce(|own, other| own + other);
+        self.cpu += cpu;
+        self.periods += periods;
+        self.throttled_periods += throttled_periods;
+        self.throttled += throttled;
+        self.memory.anonymous += anonymous;
+        self.memory.shared += shared;
+        self.memory.kernel += kernel;
+        self.memory.cache += cache;
+        self.oom_kills += oom_kills;
+        self.major_faults += major_faults;
+        self.file_refaults = known(self.file_refaults, file_refaults);
+        self.limit_hits = known(self.limit_hits, limit_hits);
+        self.swap = known(self.swap, swap);
+    }
 }
 
 /// Memory in use, in bytes, by what the kernel can and cannot take back.

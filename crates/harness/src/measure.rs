@@ -55,6 +55,8 @@ pub(crate) struct Measured {
     pub(crate) failure_example: Option<String>,
     /// What each part used, in the order of the terms.
     pub(crate) parts: Vec<Option<ResourceUse>>,
+    /// Requests of the window by the target that they were sent to; none where targets changed.
+    pub(crate) by_target: Vec<u64>,
     /// How much later than the window's edges their counters were read, at the most.
     pub(crate) edges_late: Duration,
     /// What each step was answered.
@@ -191,12 +193,13 @@ pub(crate) fn ended(UnitExit { unit, how }: &UnitExit) -> String {
 /// What a load has measured in a window of this length, with what was seen beside it.
 pub(crate) fn concluded(
     window: Duration,
-    LoadOutcome { result, link, held_up: _, generators }: LoadOutcome,
+    LoadOutcome { mut result, link, held_up: _, generators }: LoadOutcome,
     mut load_seconds: Seconds,
     Beside { resources, parts, edges_late, sampling, is_cut: _ }: Beside,
 ) -> Measured {
     load_seconds.add(&result.slices);
     let (failure_example, saturation) = (example(&result), result.saturation);
+    let by_target = mem::take(&mut result.by_target);
     let (answers, exhausted) = (StepAnswers::of(&result), result.exhausted_feeders.clone());
     Measured {
         measurement: Measurement {
@@ -207,6 +210,7 @@ pub(crate) fn concluded(
         generator_faults: generators.into_iter().flat_map(|generator| generator.faults).collect(),
         failure_example,
         parts,
+        by_target,
         edges_late,
         answers,
         exhausted,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{EnforcedLimits, Part, PartRecord, ReadBack, Terms, same_setting};
+use stampede_core::{EnforcedLimits, Part, PartRecord, ReadBack, Terms, Topology, same_setting};
 use stampede_seam::{ASK_TIME, Running};
 
 /// Reads back what each part is held to.
@@ -19,11 +19,20 @@ pub(crate) fn records(running: &dyn Running, terms: &Terms) -> Result<Vec<PartRe
             share: *share,
             enforced: Some(enforced),
             resources: None,
+            requests: None,
             restarts: Vec::new(),
             settings: BTreeMap::new(),
         })
     };
     terms.parts.iter().map(record).collect()
+}
+
+/// Gives each replica the requests that were sent to it, where each is a target by itself.
+pub(crate) fn share_out(records: &mut [PartRecord], by_target: &[u64]) {
+    let mut replicas: Vec<_> = records.iter_mut().filter(|record| Topology::is_replica(&record.part)).collect();
+    if by_target.len() > 1 && replicas.len() == by_target.len() {
+        replicas.iter_mut().zip(by_target).for_each(|(record, requests)| record.requests = Some(*requests));
+    }
 }
 
 /// Parts that are not held to what was asked.
@@ -84,6 +93,31 @@ fn amount(value: &str, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn replicas_that_are_targets_have_their_requests() {
+        let record = |part: &str| PartRecord {
+            part: part.to_owned(),
+            units: Vec::new(),
+            share: None,
+            enforced: None,
+            resources: None,
+            requests: None,
+            restarts: Vec::new(),
+            settings: BTreeMap::new(),
+        };
+        for (by_target, expected) in [
+            (&[7, 8][..], [None, Some(7), Some(8)]),
+            // A balancer has them all; targets changed.
+            (&[15], [None; 3]),
+            (&[], [None; 3]),
+            (&[5, 5, 5], [None; 3]),
+        ] {
+            let mut records = ["postgres", "replica-1", "replica-2"].map(record);
+            share_out(&mut records, by_target);
+            assert_eq!(records.map(|record| record.requests), expected, "{by_target:?}");
+        }
+    }
 
     #[test]
     fn settings_that_are_not_in_effect_are_named() {

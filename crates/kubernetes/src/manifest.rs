@@ -44,6 +44,10 @@ pub(crate) fn guardian_name(run: &str) -> String {
     format!("stampede-{run}")
 }
 
+pub(crate) fn generators_name(run: &str) -> String {
+    format!("{}-generators", guardian_name(run))
+}
+
 /// The Job that owns everything else. It ends with its lease, at the latest after `longest`, and is removed then.
 pub(crate) fn guardian(run: &str, image: &str, longest: Duration) -> Job {
     let lease = format!("--lease={}", LEASE.as_secs());
@@ -59,6 +63,15 @@ pub(crate) fn guardian(run: &str, image: &str, longest: Duration) -> Job {
     job(&guardian_name(run), labels(run, PodRole::Guardian), spec)
 }
 
+/// How pods keep away from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Apart {
+    /// They wait for another node.
+    Always,
+    /// They are on another node where the scheduler finds that better.
+    Rather,
+}
+
 /// What generators are to be.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GeneratorJob<'a> {
@@ -67,8 +80,10 @@ pub(crate) struct GeneratorJob<'a> {
     pub(crate) count: u32,
     /// Processors of each.
     pub(crate) cpus: f64,
-    /// Pods whose nodes are avoided, where there are others: those that are loaded.
+    /// Pods whose nodes are avoided: those that are loaded.
     pub(crate) avoid: &'a BTreeMap<String, String>,
+    /// Whether they are never beside those, or where there are other nodes.
+    pub(crate) apart: Apart,
     /// The guardian's uid.
     pub(crate) owner: &'a str,
     /// The last bound, where the cluster removes nothing.
@@ -77,7 +92,7 @@ pub(crate) struct GeneratorJob<'a> {
 
 /// The Job of generators, owned by the guardian's.
 pub(crate) fn generators(order: &GeneratorJob<'_>) -> Job {
-    let GeneratorJob { run, image, count, cpus, avoid, owner, longest } = order;
+    let GeneratorJob { run, image, count, cpus, avoid, apart, owner, longest } = order;
     let resources = resources(&cpus.to_string(), GENERATOR_MEMORY);
     let mut pod = pod(run, PodRole::Generator, container(image, &["__guardian", "wait"], resources));
     if let Some(spec) = &mut pod.spec {
@@ -88,7 +103,7 @@ pub(crate) fn generators(order: &GeneratorJob<'_>) -> Job {
             label_selector: Some(selects(&labels(run, PodRole::Generator))),
             ..TopologySpreadConstraint::default()
         }]);
-        spec.affinity = (!avoid.is_empty()).then(|| away_from(avoid));
+        spec.affinity = (!avoid.is_empty()).then(|| away_from(avoid, *apart));
     }
     let count = i32::try_from(*count).unwrap_or(i32::MAX);
     let spec = JobSpec {
@@ -100,7 +115,7 @@ pub(crate) fn generators(order: &GeneratorJob<'_>) -> Job {
         template: pod,
         ..JobSpec::default()
     };
-    let mut job = job(&format!("{}-generators", guardian_name(run)), labels(run, PodRole::Generator), spec);
+    let mut job = job(&generators_name(run), labels(run, PodRole::Generator), spec);
     job.metadata.owner_references = Some(vec![owned_by(run, owner)]);
     job
 }
@@ -180,21 +195,27 @@ pub(crate) fn selects(labels: &BTreeMap<String, String>) -> LabelSelector {
     LabelSelector { match_labels: Some(labels.clone()), match_expressions: None }
 }
 
-/// On no node of these pods, when there is another.
-pub(crate) fn away_from(pods: &BTreeMap<String, String>) -> Affinity {
+/// On no node of these pods.
+pub(crate) fn away_from(pods: &BTreeMap<String, String>, apart: Apart) -> Affinity {
     let term = PodAffinityTerm {
         label_selector: Some(selects(pods)),
         topology_key: NODE.to_owned(),
         ..PodAffinityTerm::default()
     };
-    let preferred = vec![WeightedPodAffinityTerm { weight: 100, pod_affinity_term: term }];
-    Affinity {
-        pod_anti_affinity: Some(PodAntiAffinity {
-            preferred_during_scheduling_ignored_during_execution: Some(preferred),
+    let pods = match apart {
+        Apart::Always => PodAntiAffinity {
+            required_during_scheduling_ignored_during_execution: Some(vec![term]),
+            preferred_during_scheduling_ignored_during_execution: None,
+        },
+        Apart::Rather => PodAntiAffinity {
             required_during_scheduling_ignored_during_execution: None,
-        }),
-        ..Affinity::default()
-    }
+            preferred_during_scheduling_ignored_during_execution: Some(vec![WeightedPodAffinityTerm {
+                weight: 100,
+                pod_affinity_term: term,
+            }]),
+        },
+    };
+    Affinity { pod_anti_affinity: Some(pods), ..Affinity::default() }
 }
 
 #[cfg(test)]
@@ -205,11 +226,17 @@ mod tests {
     fn objects_of_a_load() {
         let avoid = [("app".to_owned(), "shop".to_owned())].into();
         let longest = Duration::from_secs(700);
-        let order =
-            GeneratorJob { run: "abc", image: "r/s:1", count: 2, cpus: 1.0, avoid: &avoid, owner: "the-uid", longest };
+        let of = |apart| {
+            let (run, image, owner) = ("abc", "r/s:1", "the-uid");
+            generators(&GeneratorJob { run, image, count: 2, cpus: 1.0, avoid: &avoid, apart, owner, longest })
+        };
         let guardian = guardian("abc", "r/s:1", longest);
-        for (name, job) in [("guardian", guardian), ("generators", generators(&order))] {
+        for (name, job) in [("guardian", guardian), ("generators", of(Apart::Rather))] {
             insta::assert_snapshot!(name, serde_saphyr::to_string(&job).unwrap());
         }
+        let apart = of(Apart::Always).spec.unwrap().template.spec.unwrap().affinity.unwrap().pod_anti_affinity.unwrap();
+        let terms = apart.required_during_scheduling_ignored_during_execution.unwrap();
+        assert_eq!(terms[0].label_selector.as_ref().unwrap().match_labels.as_ref(), Some(&avoid));
+        assert_eq!((terms.len(), terms[0].topology_key.as_str()), (1, NODE));
     }
 }

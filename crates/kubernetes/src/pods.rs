@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -14,10 +14,10 @@ use crate::cluster::Cluster;
 use crate::cluster_error::ClusterError;
 use crate::exec::{self, AgentStream};
 use crate::labels::{PodRole, selector};
-use crate::manifest::{self, CONTAINER, GeneratorJob, PROGRAM};
+use crate::manifest::{self, Apart, CONTAINER, GeneratorJob, PROGRAM};
 use crate::pod_state::PodState;
 use crate::run::{PodRun, bound};
-use crate::waiting::{WATCH, wait_for};
+use crate::waiting::{WATCH, wait_for, wait_for_none};
 
 /// Which generators.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,24 +76,41 @@ impl Pods {
         order: &GeneratorOrder,
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, ClusterError> {
-        let PodRun { cluster, name, owner, longest, .. } = &**run;
-        let job = manifest::generators(&GeneratorJob {
-            run: name,
-            image: &order.image,
-            count: order.count,
-            cpus: order.cpus,
-            avoid: &order.avoid,
-            owner,
-            longest: *longest,
-        });
-        let made = cluster.api::<Job>().create(&PostParams::default(), &job).await;
-        made.map_err(|error| cluster.error("create a job", &error))?;
-        let generators = wait_for(cluster, name, PodRole::Generator, order.count as usize, note).await?;
+        let PodRun { cluster, name, .. } = &**run;
+        let apart = if order.avoid.is_empty() { Apart::Rather } else { Apart::Always };
+        let generators = match Self::make(run, order, apart, note).await {
+            Err(ClusterError::NoNode { problem, .. }) if is_for_others(&problem) => {
+                note("no other node has room for all generators: some may run on the node of what they load");
+                remove_generators(cluster, name).await?;
+                Self::make(run, order, Apart::Rather, note).await?
+            }
+            made => made?,
+        };
         let ended = Arc::new(Mutex::new(BTreeMap::new()));
         let mut watching = JoinSet::new();
         let names = generators.iter().map(|(name, _)| name.clone()).collect();
         watching.spawn(watch(cluster.clone(), name.clone(), names, Arc::clone(&ended)));
         Ok(Self { run: Arc::clone(run), generators, ended, _watching: watching })
+    }
+
+    /// Makes generators, and waits for them.
+    async fn make(
+        run: &PodRun,
+        order: &GeneratorOrder,
+        apart: Apart,
+        note: &(dyn Fn(&str) + Sync),
+    ) -> Result<Vec<(String, String)>, ClusterError> {
+        let PodRun { cluster, name, owner, longest, .. } = run;
+        let GeneratorOrder { image, count, cpus, avoid, longest: _ } = order;
+        let (count, cpus, longest) = (*count, *cpus, *longest);
+        let job = manifest::generators(&GeneratorJob { run: name, image, count, cpus, avoid, apart, owner, longest });
+        let made = cluster.api::<Job>().create(&PostParams::default(), &job).await;
+        made.map_err(|error| cluster.error("create a job", &error))?;
+        let is_of_no_use: fn(&str) -> bool = match apart {
+            Apart::Always => is_for_others,
+            Apart::Rather => |_| false,
+        };
+        wait_for(cluster, name, PodRole::Generator, count as usize, is_of_no_use, note).await
     }
 
     /// Starts an agent in each generator.
@@ -140,6 +157,19 @@ impl Pods {
     pub async fn end(self) -> Result<(), ClusterError> {
         self.run.end().await
     }
+}
+
+/// Whether the scheduler says of a pod that it would have a node if it did not keep away from others.
+fn is_for_others(problem: &str) -> bool {
+    problem.contains("anti-affinity")
+}
+
+/// Removes generators of which some have no node.
+async fn remove_generators(cluster: &Cluster, run: &str) -> Result<(), ClusterError> {
+    let name = manifest::generators_name(run);
+    let removed = cluster.api::<Job>().delete(&name, &DeleteParams::background()).await.map(drop);
+    cluster.gone(removed, &format!("remove the job {name}"))?;
+    wait_for_none(cluster, run, PodRole::Generator).await
 }
 
 /// Keeps why these pods ended, for as long as it is let run. A cluster that does not answer for a while is asked again.

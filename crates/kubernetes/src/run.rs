@@ -50,7 +50,7 @@ impl PodRun {
         let made = cluster.api::<Job>().create(&PostParams::default(), &guardian).await;
         let made = made.map_err(|error| cluster.error("create a job", &error))?;
         let begun = async {
-            wait_for(cluster, &name, PodRole::Guardian, 1, note).await?;
+            wait_for(cluster, &name, PodRole::Guardian, 1, |_| false, note).await?;
             let lease = LeaseLine::open(cluster.clone(), name.clone());
             lease.begun().await?;
             Ok(lease)

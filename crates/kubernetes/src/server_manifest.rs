@@ -11,7 +11,9 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::labels::{PART, PodRole, RUN, labels, selector_labels};
-use crate::manifest::{CONTAINER, PROGRAM, away_from, container, guardian_name, owned_by, pod, resources, selects};
+use crate::manifest::{
+    Apart, CONTAINER, PROGRAM, away_from, container, guardian_name, owned_by, pod, resources, selects,
+};
 
 /// The container under test.
 pub(crate) const SERVER: &str = "server";
@@ -33,9 +35,11 @@ pub struct ServerOrder {
     pub args: Vec<String>,
     /// Environment variables beside the image's.
     pub env: BTreeMap<String, String>,
-    /// Thousandths of a processor.
+    /// How many pods of it there are.
+    pub replicas: u32,
+    /// Thousandths of a processor, of each pod.
     pub cpu_millis: u32,
-    /// Bytes of memory.
+    /// Bytes of memory, of each pod.
     pub memory: u64,
     /// Places in the container at which there is an empty volume.
     pub empty: Vec<String>,
@@ -51,7 +55,7 @@ pub(crate) fn server_name(run: &str, part: &str) -> String {
 
 /// The objects of an order, owned by the guardian with this uid; `helper` is the image with Stampede's program.
 pub(crate) fn server(run: &str, part: &str, helper: &str, owner: &str, order: &ServerOrder) -> Deployment {
-    let ServerOrder { image, command, args, env, cpu_millis, memory, empty, node, grace } = order;
+    let ServerOrder { image, command, args, env, replicas, cpu_millis, memory, empty, node, grace } = order;
     let resources = resources(&format!("{cpu_millis}m"), &memory.to_string());
     let mount = |name: &str, at: &str, read_only: bool| VolumeMount {
         name: name.to_owned(),
@@ -117,7 +121,7 @@ pub(crate) fn server(run: &str, part: &str, helper: &str, owner: &str, order: &S
         );
         let generators = selector_labels(run, PodRole::Generator);
         let node_affinity = node.as_ref().map(|node| on_node(node));
-        spec.affinity = Some(Affinity { node_affinity, ..away_from(&generators) });
+        spec.affinity = Some(Affinity { node_affinity, ..away_from(&generators, Apart::Rather) });
     }
     let all = with_part(labels(run, PodRole::Server));
     let selector = [(RUN.to_owned(), run.to_owned()), (PART.to_owned(), part.to_owned())].into();
@@ -129,7 +133,7 @@ pub(crate) fn server(run: &str, part: &str, helper: &str, owner: &str, order: &S
             ..ObjectMeta::default()
         },
         spec: Some(DeploymentSpec {
-            replicas: Some(1),
+            replicas: Some(i32::try_from(*replicas).unwrap_or(i32::MAX)),
             revision_history_limit: Some(0),
             selector: selects(&selector),
             strategy: Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None }),
@@ -181,6 +185,7 @@ mod tests {
             command: Vec::new(),
             args: vec!["serve".to_owned()],
             env: [("APP_ENV".to_owned(), "prod".to_owned())].into(),
+            replicas: 2,
             cpu_millis: 1500,
             memory: 512 << 20,
             empty: vec!["/var/data".to_owned()],

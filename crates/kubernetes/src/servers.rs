@@ -1,5 +1,7 @@
-//! A deployment under test, from its making until its pod is gone.
+//! A deployment under test, from its making until its pods are gone.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +29,12 @@ const REMOVAL: Duration = Duration::from_secs(60);
 /// Lines of a log that are read: more than are shown, since what is repeated is shown once.
 const LOG_LINES: i64 = 200;
 
-/// A pod under test that runs. Dropping it removes its deployment.
+/// Pods under test that run, all of one deployment. Dropping it removes that.
 pub struct Server {
     run: Arc<PodRun>,
     part: String,
-    found: FoundPod,
+    /// In the order of their names.
+    pods: Vec<FoundPod>,
     grace: Duration,
     fate: watch::Receiver<Option<Fate>>,
     _watching: JoinSet<()>,
@@ -58,10 +61,10 @@ pub struct FoundPod {
 /// How a deployment ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerEnd {
-    /// From the request until its pod was gone.
+    /// From the request until its pods were gone.
     pub took: Duration,
-    /// How its process ended, where that was seen: `Completed (exit code 0)`.
-    pub how: Option<String>,
+    /// How the processes of pods ended, by their names, where that was seen: `Completed (exit code 0)`.
+    pub how: BTreeMap<String, String>,
 }
 
 impl Server {
@@ -77,15 +80,17 @@ impl Server {
     ) -> Result<Self, ClusterError> {
         let making = Making::begin(run, order).await?;
         let found = making.wait(order, note, runs).await;
-        let found = making.or_removed(found).await?;
+        let mut pods = making.or_removed(found).await?;
+        pods.sort_by(|one, other| one.name.cmp(&other.name));
+        let names = pods.iter().map(|pod| pod.name.clone()).collect();
         let (tell, fate) = watch::channel(None);
         let mut watching = JoinSet::new();
-        watching.spawn(keep(run.cluster.clone(), run.name.clone(), making.part.clone(), found.name.clone(), tell));
+        watching.spawn(keep(run.cluster.clone(), run.name.clone(), making.part.clone(), names, tell));
         let part = making.made();
-        Ok(Self { run: Arc::clone(run), part, found, grace: order.grace, fate, _watching: watching, is_removed: false })
+        Ok(Self { run: Arc::clone(run), part, pods, grace: order.grace, fate, _watching: watching, is_removed: false })
     }
 
-    /// One of Stampede's own image that only holds a place: the node that a pod as large as this order finds.
+    /// One pod of Stampede's own image that only holds a place: the node that a pod as large as this order finds.
     ///
     /// # Errors
     ///
@@ -99,6 +104,7 @@ impl Server {
             image: run.image.clone(),
             command: server_manifest::waiting(),
             args: Vec::new(),
+            replicas: 1,
             empty: Vec::new(),
             // It has nothing to bring to its end.
             grace: Duration::from_secs(1),
@@ -117,45 +123,46 @@ impl Server {
         order: &ServerOrder,
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<String, ClusterError> {
+        let order = &ServerOrder { replicas: 1, ..order.clone() };
         let making = Making::begin(run, order).await?;
         let found = making.wait(order, note, has_image).await;
         let found = making.or_removed(found).await;
         let part = making.made();
         let removed = gone(run, &part, Duration::from_secs(1)).await;
-        let id = found?;
+        let ids = found?;
         removed?;
-        Ok(id)
+        Ok(ids.into_iter().next().unwrap_or_default())
     }
 
-    /// What is known of its pod.
-    pub fn pod(&self) -> &FoundPod {
-        &self.found
+    /// What is known of its pods, in the order of their names. There is one at least.
+    pub fn pods(&self) -> &[FoundPod] {
+        &self.pods
     }
 
-    /// Runs Stampede's program in its container, within its limits, for so long at most, and gives what that printed.
+    /// Runs Stampede's program in the container of one of its pods, within its limits, for so long at most, and gives what that printed.
     ///
     /// # Errors
     ///
     /// What went wrong.
-    pub async fn ask(&self, arguments: &[String], limit: Duration) -> Result<String, ClusterError> {
-        let command = [&self.found.program[..], arguments].concat();
-        exec::ask(&self.run.cluster, &self.found.name, SERVER, command, limit).await
+    pub async fn ask(&self, pod: &FoundPod, arguments: &[String], limit: Duration) -> Result<String, ClusterError> {
+        let command = [&pod.program[..], arguments].concat();
+        exec::ask(&self.run.cluster, &pod.name, SERVER, command, limit).await
     }
 
-    /// Starts an agent in its container, within its limits.
+    /// Starts an agent in the container of one of its pods, within its limits.
     ///
     /// # Errors
     ///
     /// When it cannot be started.
-    pub async fn agent(&self) -> Result<AgentStream, ClusterError> {
-        let command = [&self.found.program[..], &["__agent".to_owned()]].concat();
+    pub async fn agent(&self, pod: &FoundPod) -> Result<AgentStream, ClusterError> {
+        let command = [&pod.program[..], &["__agent".to_owned()]].concat();
         let fate = self.fate.clone();
         let why = move || fate.borrow().as_ref().map(|fate| fate.words().to_owned());
-        let place = (self.found.name.as_str(), self.found.node.as_str());
+        let place = (pod.name.as_str(), pod.node.as_str());
         exec::agent(&self.run.cluster, place, SERVER, command, Box::new(why)).await
     }
 
-    /// Resolves when it has ended, was started again or is lost: what befell it.
+    /// Resolves when one of its pods has ended, was started again or is lost: what befell that.
     pub async fn fate(&self) -> Fate {
         let mut fate = self.fate.clone();
         match fate.wait_for(Option::is_some).await.map(|fate| fate.clone()) {
@@ -165,28 +172,28 @@ impl Server {
         }
     }
 
-    /// What has befallen it until now, where anything has.
+    /// What has befallen one of its pods until now, where anything has.
     pub async fn fate_now(&self) -> Option<Fate> {
         if let Some(fate) = self.fate.borrow().clone() {
             return Some(fate);
         }
         let listed = list(&self.run.cluster, &self.run.name, &self.part).await.ok()?;
-        Fate::of(&listed, &self.found.name)
+        self.pods.iter().find_map(|pod| Fate::of(&listed, &pod.name))
     }
 
-    /// The last lines of its log, and those of a container before that was started again.
-    pub async fn log(&self) -> Vec<String> {
-        log(&self.run.cluster, &self.found.name).await
+    /// The last lines of the log of one of its pods, and those of a container before that was started again.
+    pub async fn log(&self, pod: &FoundPod) -> Vec<String> {
+        log(&self.run.cluster, &pod.name).await
     }
 
     /// The same for whoever cannot wait for a future, on a connection of its own.
-    pub fn log_now(&self) -> Vec<String> {
-        let name = self.found.name.clone();
+    pub fn log_now(&self, pod: &FoundPod) -> Vec<String> {
+        let name = pod.name.clone();
         let read = self.run.cluster.apart(async move |cluster: Cluster| Ok(log(&cluster, &name).await));
         read.unwrap_or_default()
     }
 
-    /// Removes it, and waits until its pod is gone.
+    /// Removes it, and waits until its pods are gone.
     ///
     /// # Errors
     ///
@@ -207,7 +214,7 @@ impl Drop for Server {
     }
 }
 
-/// A deployment whose pod is on its way. Dropping it leaves the deployment to the run's end.
+/// A deployment whose pods are on their way. Dropping it leaves the deployment to the run's end.
 struct Making<'a> {
     run: &'a Arc<PodRun>,
     part: String,
@@ -222,57 +229,64 @@ impl<'a> Making<'a> {
         Ok(Self { run, part })
     }
 
-    /// Waits until its pod is as far as `look` asks for.
+    /// Waits until each of its pods is as far as `look` asks for.
     async fn wait<T>(
         &self,
         order: &ServerOrder,
         note: &(dyn Fn(&str) + Sync),
         look: fn(&Pod) -> Option<T>,
-    ) -> Result<T, ClusterError> {
+    ) -> Result<Vec<T>, ClusterError> {
         let (cluster, started) = (&self.run.cluster, Instant::now());
         let name = server_name(&self.run.name, &self.part);
         let mut noted = String::new();
         loop {
             let listed = list(cluster, &self.run.name, &self.part).await?;
             let is_late = started.elapsed() > START;
-            // A pod that was evicted stays beside the one in its place.
-            let pod = listed.iter().max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|created| created.0));
-            if let Some(found) = pod.and_then(look) {
+            // Pods that were evicted stay beside those in their place.
+            let mut pods: Vec<&Pod> = listed.iter().collect();
+            pods.sort_by_key(|pod| Reverse(pod.metadata.creation_timestamp.as_ref().map(|created| created.0)));
+            pods.truncate(order.replicas as usize);
+            let found: Vec<T> = pods.iter().filter_map(|pod| look(pod)).collect();
+            if found.len() == order.replicas as usize {
                 return Ok(found);
             }
-            match pod.map(|pod| (pod.metadata.name.clone().unwrap_or_default(), PodState::of(pod))) {
-                Some((pod, PodState::Image(problem))) => {
-                    let more = event(cluster, &pod).await.filter(|event| !problem.contains(event.as_str()));
-                    let problem = more.map_or(problem.clone(), |event| format!("{problem}; {event}"));
-                    return Err(ClusterError::ServerImage { image: order.image.clone(), pod, problem });
-                }
-                Some((pod, PodState::Stuck(problem) | PodState::Ended(problem))) => {
-                    let log = log(cluster, &pod).await;
-                    let tail = log.iter().rev().take(10).rev();
-                    let log: String = tail.map(|line| format!("\n  {line}")).collect();
-                    return Err(ClusterError::NotStarted { pod, problem: format!("{problem}{log}") });
-                }
-                Some((pod, PodState::Unschedulable(problem))) if is_late => {
-                    let size = format!("{} CPU and {} MiB", f64::from(order.cpu_millis) / 1000.0, order.memory >> 20);
-                    return Err(ClusterError::NoRoom { pod, size, problem, waited: started.elapsed() });
-                }
-                Some((pod, PodState::Unschedulable(problem))) => {
-                    let waits = format!("pod {pod} waits for a node: {problem}");
-                    if noted != waits {
-                        note(&waits);
-                        noted = waits;
+            for pod in &pods {
+                let name = pod.metadata.name.clone().unwrap_or_default();
+                match PodState::of(pod) {
+                    PodState::Image(problem) => {
+                        let more = event(cluster, &name).await.filter(|event| !problem.contains(event.as_str()));
+                        let problem = more.map_or(problem.clone(), |event| format!("{problem}; {event}"));
+                        return Err(ClusterError::ServerImage { image: order.image.clone(), pod: name, problem });
                     }
-                }
-                Some((_, PodState::Pending | PodState::Running { .. })) => {}
-                None => {
-                    if let Some(problem) = refused(cluster, "ReplicaSet", &format!("{name}-")).await? {
-                        return Err(if is_quota(&problem) {
-                            ClusterError::Quota(problem)
-                        } else {
-                            ClusterError::NotStarted { pod: format!("of {name}"), problem }
-                        });
+                    PodState::Stuck(problem) | PodState::Ended(problem) => {
+                        let log = log(cluster, &name).await;
+                        let tail = log.iter().rev().take(10).rev();
+                        let log: String = tail.map(|line| format!("\n  {line}")).collect();
+                        return Err(ClusterError::NotStarted { pod: name, problem: format!("{problem}{log}") });
                     }
+                    PodState::Unschedulable(problem) if is_late => {
+                        let cpus = f64::from(order.cpu_millis) / 1000.0;
+                        let size = format!("{cpus} CPU and {} MiB", order.memory >> 20);
+                        return Err(ClusterError::NoRoom { pod: name, size, problem, waited: started.elapsed() });
+                    }
+                    PodState::Unschedulable(problem) => {
+                        let waits = format!("pod {name} waits for a node: {problem}");
+                        if noted != waits {
+                            note(&waits);
+                            noted = waits;
+                        }
+                    }
+                    PodState::Pending | PodState::Running { .. } => {}
                 }
+            }
+            if pods.len() < order.replicas as usize
+                && let Some(problem) = refused(cluster, "ReplicaSet", &format!("{name}-")).await?
+            {
+                return Err(if is_quota(&problem) {
+                    ClusterError::Quota(problem)
+                } else {
+                    ClusterError::NotStarted { pod: format!("of {name}"), problem }
+                });
             }
             if is_late {
                 let problem = format!("it does not run after {} s", START.as_secs());
@@ -357,36 +371,40 @@ async fn remove(cluster: &Cluster, name: &str) -> Result<(), ClusterError> {
     cluster.gone(removed, &format!("remove the deployment {name}"))
 }
 
-/// Removes a deployment, and waits until its pod is gone: the next one may need its room.
+/// Removes a deployment, and waits until its pods are gone: the next one may need their room.
 async fn gone(run: &PodRun, part: &str, grace: Duration) -> Result<ServerEnd, ClusterError> {
     let (name, started) = (server_name(&run.name, part), Instant::now());
     remove(&run.cluster, &name).await?;
-    let mut how = None;
+    let mut how = BTreeMap::new();
     loop {
         let listed = list(&run.cluster, &run.name, part).await?;
         if listed.is_empty() {
             return Ok(ServerEnd { took: started.elapsed(), how });
         }
-        let states =
-            listed.iter().filter_map(|pod| pod.status.as_ref()?.container_statuses.as_ref()?.first()?.state.as_ref());
-        how = states.filter_map(ended).next().or(how);
+        how.extend(listed.iter().filter_map(|pod| {
+            let state = pod.status.as_ref()?.container_statuses.as_ref()?.first()?.state.as_ref()?;
+            Some((pod.metadata.name.clone()?, ended(state)?))
+        }));
         if started.elapsed() > grace + REMOVAL {
             let nodes: Vec<String> = listed.iter().map(node_of).collect();
-            let problem =
-                format!("its pod is still there after {} s, on node {}", started.elapsed().as_secs(), nodes.join(", "));
+            let problem = format!(
+                "a pod of it is still there after {} s, on node {}",
+                started.elapsed().as_secs(),
+                nodes.join(", ")
+            );
             return Err(ClusterError::NotRemoved { name, problem });
         }
         sleep(LOOK).await;
     }
 }
 
-/// Tells what befalls a pod, once.
-async fn keep(cluster: Cluster, run: String, part: String, pod: String, tell: watch::Sender<Option<Fate>>) {
+/// Tells what befalls the first of these pods, once.
+async fn keep(cluster: Cluster, run: String, part: String, pods: Vec<String>, tell: watch::Sender<Option<Fate>>) {
     loop {
         sleep(WATCH).await;
         // A cluster that does not answer for a while is asked again.
         let Ok(listed) = list(&cluster, &run, &part).await else { continue };
-        if let Some(fate) = Fate::of(&listed, &pod) {
+        if let Some(fate) = pods.iter().find_map(|pod| Fate::of(&listed, pod)) {
             tell.send_replace(Some(fate));
             return;
         }

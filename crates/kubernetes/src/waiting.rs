@@ -19,12 +19,14 @@ pub(crate) const START: Duration = Duration::from_secs(180);
 pub(crate) const LOOK: Duration = Duration::from_millis(300);
 pub(crate) const WATCH: Duration = Duration::from_secs(1);
 
-/// Waits until so many pods of a role run: name and node of each.
+/// Waits until so many pods of a role run: name and node of each. One without a node is waited for, unless the scheduler's words mean that
+/// this is of no use.
 pub(crate) async fn wait_for(
     cluster: &Cluster,
     run: &str,
     role: PodRole,
     count: usize,
+    is_of_no_use: fn(&str) -> bool,
     note: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<(String, String)>, ClusterError> {
     let started = Instant::now();
@@ -46,7 +48,7 @@ pub(crate) async fn wait_for(
                 PodState::Stuck(problem) | PodState::Ended(problem) => {
                     return Err(ClusterError::NotStarted { pod, problem });
                 }
-                PodState::Unschedulable(problem) if is_late => {
+                PodState::Unschedulable(problem) if is_late || is_of_no_use(&problem) => {
                     return Err(ClusterError::NoNode { pod, problem, waited: started.elapsed() });
                 }
                 PodState::Unschedulable(problem) => waits = Some(format!("pod {pod} waits for a node: {problem}")),
@@ -72,6 +74,23 @@ pub(crate) async fn wait_for(
         if let Some(waits) = waits.filter(|waits| *waits != noted) {
             note(&waits);
             noted = waits;
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// Waits until no pod of a role is left.
+pub(crate) async fn wait_for_none(cluster: &Cluster, run: &str, role: PodRole) -> Result<(), ClusterError> {
+    let started = Instant::now();
+    let labelled = ListParams::default().labels(&selector(run, role));
+    loop {
+        let listed = cluster.api::<Pod>().list(&labelled).await;
+        let listed = listed.map_err(|error| cluster.error("list pods", &error))?;
+        let Some(first) = listed.items.first() else { return Ok(()) };
+        if started.elapsed() > START {
+            let pod = first.metadata.name.clone().unwrap_or_default();
+            let problem = format!("it is still there {} s after it was to end", START.as_secs());
+            return Err(ClusterError::NotStarted { pod, problem });
         }
         sleep(LOOK).await;
     }

@@ -38,6 +38,8 @@ pub(crate) struct CrowdPlan {
     pacing: Pacing,
     /// Its connections here; none where there are more shards than it has connections.
     pub(crate) connections: usize,
+    /// Its connections in shards before this one.
+    pub(crate) before: usize,
     /// This shard's place among those that have connections of it, and their count.
     shard: (usize, usize),
     /// Whether an open one uses all of them in turn, or opens them as they are needed.
@@ -69,7 +71,7 @@ impl CrowdPlan {
     /// One that follows a script of these steps.
     pub(crate) fn new(number: usize, load: &Load, think: Pause, steps: Range<usize>, terms: &Arc<CrowdTerms>) -> Self {
         let CrowdTerms { requests, warm_up, duration, .. } = **terms;
-        let (connections, shard) = share(load.connections() as usize, terms.shard);
+        let (connections, before, shard) = share(load.connections() as usize, terms.shard);
         let pacing = match load {
             Load::Closed { .. } => Pacing::Closed(None),
             Load::Ramped { connections } => Pacing::Closed(Some(connections.clone())),
@@ -84,6 +86,7 @@ impl CrowdPlan {
             terms: Arc::clone(terms),
             pacing,
             connections,
+            before,
             shard,
             keeps_all,
             steps,
@@ -128,7 +131,8 @@ impl CrowdShare {
         target_of: impl Fn(usize) -> usize,
     ) -> Crowd {
         let Self { plan, thread, threads, connections } = self;
-        let CrowdPlan { number, terms, pacing, connections: _, shard: _, keeps_all, steps, mix, think } = plan;
+        let CrowdPlan { number, terms, pacing, connections: _, before: _, shard: _, keeps_all, steps, mix, think } =
+            plan;
         let seed = terms.seed_of(number);
         let sharers = users.checked_div(connections).unwrap_or(1);
         let (pacer, active) = match pacing {
@@ -160,12 +164,15 @@ impl CrowdShare {
     }
 }
 
-/// The connections of a shard, and its place among those that have any, with their count.
-fn share(connections: usize, shard: Option<Shard>) -> (usize, (usize, usize)) {
-    let Some(Shard { index, of }) = shard else { return (connections, (0, 1)) };
+/// The connections of a shard, those of shards before it, and its place among the shards that have any, with their count.
+fn share(connections: usize, shard: Option<Shard>) -> (usize, usize, (usize, usize)) {
+    let Some(Shard { index, of }) = shard else { return (connections, 0, (0, 1)) };
     let (index, of) = (index as usize, (of.get() as usize).min(connections));
-    let own = if index < of { connections / of + usize::from(index < connections % of) } else { 0 };
-    (own, (index, of))
+    if index >= of {
+        return (0, connections, (index, of));
+    }
+    let (each, more) = (connections / of, connections % of);
+    (each + usize::from(index < more), index * each + index.min(more), (index, of))
 }
 
 impl CrowdTerms {
@@ -262,6 +269,7 @@ mod tests {
             let mut numbers = Vec::new();
             for (index, threads) in threads.iter().enumerate() {
                 let crowd = plan(&format!("closed:{connections}"), shard(index as u32, of));
+                prop_assert_eq!(crowd.before, sums.0);
                 for share in (0..*threads).filter_map(|thread| crowd.of_thread(thread, *threads)) {
                     let CrowdShare { thread, threads, connections, .. } = share;
                     sums.0 += connections;

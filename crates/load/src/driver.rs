@@ -193,6 +193,7 @@ impl<I: Io> Driver<I> {
         let before: Vec<_> = self.connections.iter().map(place).collect();
         let dealt = targets::deal(&before, self.first_link, targets.len());
         self.targets = targets;
+        self.recorder.targets_change();
         let Self { connections, io, crowds, sharers, .. } = self;
         let mut waiting = Vec::new();
         for ((connection, users), (before, target)) in

@@ -218,7 +218,8 @@ fn launch(
     };
     let (mut waiting, mut gathered) = (Vec::new(), Vec::new());
     let (ready, all_ready) = mpsc::channel();
-    let mut first_connection = 0;
+    // Shards begin at different targets: all of them together deal the whole load's connections out evenly.
+    let mut first_connection: usize = crowds.iter().map(|crowd| crowd.before).sum();
     let precedence = Precedence::here();
     // Others begin at that instant too, and may share a processor with these.
     let hurries = begins.is_some() && turns.is_empty();

@@ -45,6 +45,10 @@ pub(crate) struct Recorder {
     over_at: Option<Instant>,
     /// What became of the window's requests of each turn that is over, in a load that rests between turns.
     turns: Vec<Counts>,
+    /// The window's requests by the target that they were begun for.
+    by_target: Vec<u64>,
+    /// Whether targets changed meanwhile, so that those of before are others.
+    targets_changed: bool,
     /// Where seconds are told one by one.
     pub(crate) slicer: Option<Slicer>,
     /// Where each request is kept.
@@ -71,6 +75,8 @@ impl Recorder {
             crowds: crowds.collect(),
             evidence,
             turns: Vec::with_capacity(turns),
+            by_target: Vec::new(),
+            targets_changed: false,
             slicer,
             ..Self::default()
         }
@@ -81,13 +87,26 @@ impl Recorder {
         self.steps.get_mut(step).filter(|_| phase == Phase::Window)
     }
 
-    pub(crate) fn begun(&mut self, step: usize, phase: Phase) {
+    /// There are so many targets. Makes room to count by them.
+    pub(crate) fn begin_targets(&mut self, targets: usize) {
+        self.by_target = vec![0; targets];
+    }
+
+    /// There are other targets from now on.
+    pub(crate) fn targets_change(&mut self) {
+        self.targets_changed = true;
+    }
+
+    pub(crate) fn begun(&mut self, step: usize, phase: Phase, target: usize) {
         if let Some(tally) = self.steps.get_mut(step) {
             tally.counts(phase).sent += 1;
-            if phase == Phase::Window
-                && let Some(slicer) = &mut self.slicer
-            {
-                slicer.current.sent += 1;
+            if phase == Phase::Window {
+                if let Some(count) = self.by_target.get_mut(target) {
+                    *count += 1;
+                }
+                if let Some(slicer) = &mut self.slicer {
+                    slicer.current.sent += 1;
+                }
             }
         }
     }
@@ -296,6 +315,8 @@ impl Recorder {
             last_end,
             over_at,
             turns,
+            by_target,
+            targets_changed,
             slicer: _,
             sampler: _,
         } = other;
@@ -323,6 +344,9 @@ impl Recorder {
         self.over_at = self.over_at.max(over_at);
         self.turns.resize(self.turns.len().max(turns.len()), Counts::default());
         self.turns.iter_mut().zip(turns).for_each(|(sum, counts)| *sum += counts);
+        self.by_target.resize(self.by_target.len().max(by_target.len()), 0);
+        self.by_target.iter_mut().zip(by_target).for_each(|(sum, count)| *sum += count);
+        self.targets_changed |= targets_changed;
     }
 
     /// Notes that a turn is over: what has become of the window's requests since the last one is its.
@@ -374,6 +398,8 @@ impl Recorder {
             last_end: _,
             over_at: _,
             turns,
+            by_target,
+            targets_changed,
             slicer: _,
             sampler: _,
         } = self;
@@ -391,6 +417,7 @@ impl Recorder {
         LoadResult {
             window,
             turns,
+            by_target: if targets_changed { Vec::new() } else { by_target },
             backend,
             reconnects,
             bytes_sent,
@@ -448,7 +475,7 @@ mod tests {
             fault: None,
         };
         for _ in 0..4 {
-            recorder.begun(0, phase);
+            recorder.begun(0, phase, 0);
             recorder.late(0, phase, ms / 10);
         }
         recorder.answered(phase, answer);

@@ -372,7 +372,8 @@ impl User {
     fn begin<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
         let now = if I::DEFERS { now } else { Instant::now() };
         driver.in_flight += 1;
-        driver.recorder.begun(self.exchange, self.phase);
+        let target = driver.connections.get(self.connection).map_or(0, |connection| connection.target);
+        driver.recorder.begun(self.exchange, self.phase, target);
         self.begun_at = now;
         self.late_since = Some(self.free_at);
         self.repeats = 0;

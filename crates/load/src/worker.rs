@@ -66,7 +66,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         call,
         security,
         crowds: shares,
-        recorder,
+        mut recorder,
         timelines,
         hurries,
         timeout,
@@ -87,6 +87,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         Protocol::Http2 { streams } => (true, streams.get() as usize),
     };
     let (generation, targets) = source.current();
+    recorder.begin_targets(targets.len());
     let connections = shares.iter().map(|share| share.connections).sum::<usize>();
     let user_count = connections * sharers;
     let mut users = Vec::with_capacity(user_count);

@@ -2,6 +2,7 @@
 
 use stampede_cluster::{ClusterPlatform, Ground, GroundOrder, PodAgent, PodVantage};
 use stampede_conduct::Failure;
+use stampede_core::Limits;
 use stampede_drive::{Demand, carried};
 use stampede_kubernetes::{Cluster, ClusterAccess, Purpose};
 use stampede_load::Backend;
@@ -9,7 +10,7 @@ use stampede_plan::{ClusterChoice, ComparePlan};
 
 use crate::onlooker::Onlooker;
 
-/// Pods in a cluster: generators, and whatever the plan's cases are.
+/// Pods in a cluster: generators, and whatever the cases of the plan and of those beside it are.
 ///
 /// # Errors
 ///
@@ -17,6 +18,7 @@ use crate::onlooker::Onlooker;
 pub(crate) async fn in_cluster(
     choice: &ClusterChoice,
     plan: &ComparePlan,
+    beside: &[&ComparePlan],
     onlooker: Onlooker<'_>,
 ) -> Result<ClusterPlatform, Failure> {
     let ClusterChoice { context, namespace, image, cpus } = choice;
@@ -31,7 +33,12 @@ pub(crate) async fn in_cluster(
     let count = u32::try_from(plan.generators.len()).unwrap_or(u32::MAX);
     let (namespace, context) = (cluster.namespace(), cluster.context());
     note(&format!("pods in the namespace {namespace} of {context}: generators ({count}), and one case at a time"));
-    let order = GroundOrder { image: image.clone(), generators: count, cpus: cpus.cores(), limits: plan.limits };
+    // Its node has room for the largest of them.
+    let limits = beside.iter().fold(plan.limits, |Limits { cpus, memory }, other| Limits {
+        cpus: cpus.max(other.limits.cpus),
+        memory: memory.max(other.limits.memory),
+    });
+    let order = GroundOrder { image: image.clone(), generators: count, cpus: cpus.cores(), limits };
     let ground = Ground::take(&cluster, &order, &note).await.map_err(Failure::missing)?;
     note(&format!("each case runs on node {}", ground.node));
     let mut streams = Vec::new();

@@ -50,7 +50,7 @@ pub(crate) async fn platform(
             let software = if is_needed { software_source(software) } else { SoftwareSource::Nowhere };
             Ok(Box::new(containers(software, plan, beside, server_cpus, onlooker).await?))
         }
-        PlatformChoice::Kubernetes(choice) => Ok(Box::new(in_cluster(choice, plan, onlooker).await?)),
+        PlatformChoice::Kubernetes(choice) => Ok(Box::new(in_cluster(choice, plan, beside, onlooker).await?)),
     }
 }
 

@@ -8,8 +8,8 @@ use stampede_core::{Rounds, short_time};
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad};
 use crate::flags::{
-    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, MaxTimeFlag, OfflineFlag, PhpFlag, ReadyTimeoutFlag,
-    SamplingFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, GeneratorsFlag, MaxTimeFlag, OfflineFlag, PhpFlag,
+    PlatformFlags, PodFlags, ReadyTimeoutFlag, SamplingFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::image::{self, ImageFlags};
 use crate::machine_size::MachineSize;
@@ -57,6 +57,12 @@ pub struct CapacityFlags {
     #[command(flatten)]
     pub ready_timeout: ReadyTimeoutFlag,
     #[command(flatten)]
+    pub platform: PlatformFlags,
+    #[command(flatten)]
+    pub generators: GeneratorsFlag,
+    #[command(flatten)]
+    pub pods: PodFlags,
+    #[command(flatten)]
     pub offline: OfflineFlag,
     #[command(flatten)]
     pub sampling: SamplingFlag,
@@ -86,6 +92,9 @@ pub fn read_capacity(
     let compare = CompareFlags {
         subject,
         images: flags.images,
+        platform: flags.platform,
+        generators: flags.generators,
+        pods: flags.pods,
         offline: flags.offline,
         app: flags.app,
         exchanges: flags.exchanges,
@@ -101,7 +110,13 @@ pub fn read_capacity(
         no_yard_stick: true,
         ..CompareFlags::default()
     };
-    let given = Given { runtime: Some(&runtime), rounds: Some(1), load: GivenLoad::Only(LOAD), ..Given::default() };
+    let given = Given {
+        runtime: Some(&runtime),
+        rounds: Some(1),
+        load: GivenLoad::Only(LOAD),
+        in_cluster: true,
+        ..Given::default()
+    };
     let mut plan = ComparePlan::read_given(&compare, given, machine, catalogue);
     let place = format!("runtime {runtime}");
     if let Ok(plan) = &mut plan {

@@ -1,6 +1,6 @@
 //! What is said of a cluster, and what is measured in one.
 
-use stampede_core::{AppKind, BlockOrder, Bytes, Candidate, Carrier, Cpus, ImageSource, Volume};
+use stampede_core::{AppKind, BlockOrder, Bytes, Candidate, Carrier, Cpus, ImageSource, Limits, Topology, Volume};
 
 use crate::block_order::OrderChoice;
 use crate::flags::{ClusterFlags, PodFlags};
@@ -8,6 +8,9 @@ use crate::generators::{read_generators, read_generators_of_servers_here};
 use crate::machine_size::MachineSize;
 use crate::mistake::Gathered;
 use crate::platform::{ClusterChoice, KUBERNETES, PlatformChoice};
+
+/// Less CPU time than the kernel can enforce, in thousandths of a processor.
+const LEAST_MILLIS: u32 = 10;
 
 /// More processors than a node has. How many there are is found out when a pod is placed.
 const MOST_CPUS: u32 = 4096;
@@ -94,18 +97,44 @@ pub(crate) fn check(
     OrderChoice::Always(BlockOrder::Windows)
 }
 
+/// The smallest amount of memory that the kernel counts.
+const PAGE: u64 = 4096;
+
+/// Sees that each pod can have an equal part of the limits, which the kernel then holds it to exactly.
+pub(crate) fn check_replicas(
+    platform: &PlatformChoice,
+    topology: &Topology,
+    Limits { cpus, memory }: &Limits,
+    mistakes: &mut Gathered,
+) {
+    let replicas = topology.replicas.max(1);
+    if !matches!(platform, PlatformChoice::Kubernetes(_)) || replicas == 1 {
+        return;
+    }
+    let problem = format!("cannot be shared out equally among {replicas} replicas");
+    let each = cpus.millis() / replicas;
+    if each < LEAST_MILLIS || !cpus.millis().is_multiple_of(replicas) {
+        let whole = Cpus::from_millis(each.max(LEAST_MILLIS) * replicas);
+        mistakes.add(format!("--cpus {cpus}"), &problem, format!("for example --cpus {whole}"));
+    }
+    let of_pages = PAGE * u64::from(replicas);
+    if !memory.get().is_multiple_of(of_pages) {
+        let mib = (memory.get() >> 20).next_multiple_of(u64::from(replicas));
+        mistakes.add(format!("--memory {memory}"), problem, format!("for example --memory {mib}Mi"));
+    }
+}
+
 /// Why a cluster cannot serve an application, and what to do.
 fn problem(kind: &AppKind) -> Option<(&'static str, &'static str)> {
     let AppKind::Image(image) = kind else {
         return Some(("is no image, and a cluster serves images that exist", "give --image NAME in place of it"));
     };
     match &image.source {
-        ImageSource::Named(_) => {}
+        ImageSource::Named(_) | ImageSource::Kept { .. } => {}
         ImageSource::Dockerfile(_) => {
             return Some(("is built on this machine", "build and push it, and give --image NAME"));
         }
         ImageSource::Compose(_) => return Some(("is of several images", "give one with --image NAME")),
-        ImageSource::Kept { .. } => return Some(("is known by this machine's engine", "compare it again")),
     }
     if image.front.is_some() || image.root.is_some() {
         return Some(("has a web server put before it", "name an image that has its own"));
@@ -161,6 +190,36 @@ mod tests {
             read(cluster(), &flags(Some("r/s:1"), Some(0.5)), Some("kubernetes:2"), &mut Gathered::default());
         assert_eq!(carriers.len(), 2);
         assert!(matches!(platform, PlatformChoice::Kubernetes(choice) if choice.cpus == Cpus::from_millis(500)));
+    }
+
+    #[test]
+    fn each_pod_has_an_equal_part() {
+        let limits = |millis, mib| Limits { cpus: Cpus::from_millis(millis), memory: Bytes::from_mib(mib) };
+        let cluster = PlatformChoice::Kubernetes(ClusterChoice::default());
+        for (name, replicas, limits, expected) in [
+            ("one", 1, limits(333, 100), &[][..]),
+            ("four", 4, limits(400, 256), &[]),
+            ("pages that are no whole MiB", 32, limits(320, 100), &[]),
+            (
+                "thousandths",
+                3,
+                limits(1000, 300),
+                &["--cpus 1 cannot be shared out equally among 3 replicas; for example --cpus 0.999"],
+            ),
+            (
+                "both",
+                3,
+                limits(20, 256),
+                &[
+                    "--cpus 0.02 cannot be shared out equally among 3 replicas; for example --cpus 0.03",
+                    "--memory 256Mi cannot be shared out equally among 3 replicas; for example --memory 258Mi",
+                ],
+            ),
+        ] {
+            let topology = Topology { replicas, ..Topology::default() };
+            let told = told(|mistakes| check_replicas(&cluster, &topology, &limits, mistakes));
+            assert_eq!(told, expected, "{name}");
+        }
     }
 
     #[test]

@@ -20,7 +20,6 @@ use crate::case::{Asked, check_alone, read_cases};
 use crate::catalogue::Catalogue;
 use crate::choice::{RuntimeChoice, RuntimesAsked, tune};
 use crate::cluster;
-use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
     AppFlag, AtFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag,
@@ -31,13 +30,12 @@ use crate::flags::{
 use crate::generators::read_server_address;
 use crate::image::{self, ImageFlags, read_images};
 use crate::kind::kinds_served;
-use crate::listed::Listed;
 use crate::load::read_feeders;
 use crate::look::Look;
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::php::{read_php, that_matter, with_build};
-use crate::plan_file::{LoadEntry, PlanFile, PlanSections};
+use crate::plan_file::PlanFile;
 use crate::platform::{self, PlatformChoice};
 use crate::play::{self, AskedLoad, Played};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed};
@@ -49,6 +47,7 @@ use crate::site::{HOST_FIX, problem_of_host};
 use crate::slo::read_slo;
 use crate::subject::Subject;
 use crate::topology::{self, Around};
+use crate::values::Values;
 use crate::warm_up::{WarmUpChoice, read_warm_up, settle};
 
 /// The flags of `stampede compare` that say what is measured, unread.
@@ -345,8 +344,10 @@ impl ComparePlan {
         );
         let limits = Limits { cpus, memory };
         let needs = served.as_ref().map_or(&[][..], |served| &served.workload.services);
+        let is_spread = given.in_cluster && asked_platform == Some(platform::KUBERNETES);
+        let (topology, set) = (&flags.topology, &flags.deployment.set);
         let Around { topology, services, set } =
-            topology::read(&flags.topology, &flags.deployment.set, file.as_ref(), &limits, needs, &mut values.mistakes);
+            topology::read(topology, set, file.as_ref(), (&limits, is_spread), needs, &mut values.mistakes);
         if let Ok(Served { workload, look, .. }) = &mut served {
             reach_services(workload, look.as_mut(), &services, &topology);
         }
@@ -515,6 +516,7 @@ impl ComparePlan {
             GivenLoad::OfInstances(_) | GivenLoad::Only(_) => OrderChoice::Always(BlockOrder::Windows),
         };
         let order = cluster::check(&platform, &candidates, order, flags.inside.inside, &mut mistakes);
+        cluster::check_replicas(&platform, &topology, &limits, &mut mistakes);
         let at = at.filter(|at| settle_at(*at, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes));
         let is_given = flags.duration.duration.is_some()
             || file
@@ -589,88 +591,6 @@ impl ComparePlan {
             calibrate: flags.calibrate,
             slo,
         })
-    }
-}
-
-/// Values by flag or, where no flag gives one, by the plan file.
-struct Values<'a> {
-    file: Option<&'a PlanFile>,
-    mistakes: Gathered,
-}
-
-impl<'a> Values<'a> {
-    /// Reads a value that has these names as a flag and in the file.
-    fn of<T>(
-        &mut self,
-        [flag, key]: [&str; 2],
-        typed: &Option<String>,
-        section: impl FnOnce(&'a PlanSections) -> Option<&'a Text>,
-        read: impl FnOnce(Option<&str>, &mut Gathered) -> T,
-    ) -> T {
-        let in_file = self.file.and_then(|file| Some((file, section(&file.sections)?)));
-        match (typed, in_file) {
-            (None, Some((file, Text(text)))) => {
-                let mut found = Gathered::default();
-                let value = read(Some(text), &mut found);
-                self.mistakes.extend(found.retold(flag, key, &file.place(key).to_string()));
-                value
-            }
-            (typed, _) => read(typed.as_deref(), &mut self.mistakes),
-        }
-    }
-
-    /// What is named in a row by a flag or in the file; `None` where neither is.
-    fn list(
-        &mut self,
-        flag: &str,
-        key: &str,
-        typed: &Option<String>,
-        section: impl FnOnce(&'a PlanSections) -> Option<&'a Vec<Text>>,
-    ) -> Option<Vec<Listed>> {
-        if let Some(typed) = typed {
-            return Some(Listed::typed(flag, typed));
-        }
-        let file = self.file?;
-        let items = section(&file.sections)?;
-        let place = file.place(key);
-        if items.is_empty() {
-            self.mistakes.add(&place, "names none", "name some, or leave it out");
-        }
-        let listed = |(index, Text(value)): (usize, &Text)| Listed {
-            value: value.clone(),
-            place: place.item(index).to_string(),
-        };
-        Some(items.iter().enumerate().map(listed).collect())
-    }
-
-    /// The load, which the file may give in keys.
-    fn load(&mut self, typed: &Option<String>, machine: MachineSize) -> AskedLoad {
-        let in_file = self.file.filter(|_| typed.is_none()).and_then(|file| Some((file, file.sections.load.as_ref()?)));
-        let Some((file, load)) = in_file else {
-            let load = read_load(typed.as_deref(), machine, &mut self.mistakes);
-            return AskedLoad { load, place: typed.as_ref().map(|typed| format!("--load {typed}")), is_one: false };
-        };
-        let written = file.place("load");
-        let place = Some(written.to_string());
-        let short = match load {
-            LoadEntry::Short(text) => Ok((text.clone(), written.to_string())),
-            LoadEntry::Keys(keys) => keys.short().map(|text| {
-                let told = format!("{written} {text}");
-                (text, told)
-            }),
-        };
-        match short {
-            Ok((text, told)) => {
-                let mut found = Gathered::default();
-                let load = read_load(Some(&text), machine, &mut found);
-                self.mistakes.extend(found.retold("--load", "load", &told));
-                AskedLoad { load, place, is_one: false }
-            }
-            Err((key, problem, fix)) => {
-                self.mistakes.add(written.key(key), problem, fix);
-                AskedLoad { load: read_load(None, machine, &mut self.mistakes), place, is_one: false }
-            }
-        }
     }
 }
 

@@ -64,6 +64,7 @@ mod tune;
 mod url;
 mod value_fix;
 mod value_list;
+mod values;
 mod warm_up;
 mod workload;
 

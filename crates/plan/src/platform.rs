@@ -78,7 +78,7 @@ pub(crate) fn read(typed: Option<&str>, in_cluster: bool, mistakes: &mut Gathere
         Some(DOCKER) => PlatformChoice::CONTAINERS,
         Some(KUBERNETES) if in_cluster => PlatformChoice::Kubernetes(ClusterChoice::default()),
         Some(KUBERNETES) => {
-            let fix = "use local or docker, or stampede compare --image or gate image:A image:B in the cluster";
+            let fix = "use local or docker; in a cluster stampede compare, capacity, gate and why measure images";
             mistakes.add(format!("--platform {KUBERNETES}"), "is not built for this command", fix);
             PlatformChoice::Local
         }

@@ -11,11 +11,11 @@ use stampede_core::{
 
 use crate::block_order::OrderChoice;
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, ComparePlan};
+use crate::compare::{CompareFlags, ComparePlan, Given};
 use crate::flags::{
-    AppFlag, BaseImageFlag, DatabaseFlags, DeploymentFlags, DumpFlag, DurationFlag, ExchangesFlag, IndexFlag,
-    InsideFlag, MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag,
-    RuntimesFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, BaseImageFlag, DatabaseFlags, DeploymentFlags, DumpFlag, DurationFlag, ExchangesFlag, GeneratorsFlag,
+    IndexFlag, InsideFlag, MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PodFlags, PrecisionFlag, ReadyTimeoutFlag,
+    RoundsFlag, RuntimesFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::image::{self, ImageFlags};
 use crate::machine_size::MachineSize;
@@ -41,6 +41,10 @@ pub struct RetrialFlags {
     pub dump: DumpFlag,
     #[command(flatten)]
     pub image: BaseImageFlag,
+    #[command(flatten)]
+    pub generators: GeneratorsFlag,
+    #[command(flatten)]
+    pub pods: PodFlags,
     #[command(flatten)]
     pub offline: OfflineFlag,
     #[command(flatten)]
@@ -95,10 +99,7 @@ impl RetrialPlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
-        if case.platform == KUBERNETES {
-            let fix = "compare it again: stampede compare --image, or stampede gate";
-            return Err(Mistakes::one(format!("case {}", case.id), "ran in a cluster, which is not repeated", fix));
-        }
+        let in_cluster = case.platform == KUBERNETES;
         let from = flags.from.as_deref();
         let image = measured_image(case, catalogue);
         let subject = subject(from, study, image, catalogue)?;
@@ -115,8 +116,8 @@ impl RetrialPlan {
         let php = php.map(|(major, minor)| format!("{major}.{minor}"));
         let base_image = case.base_image.clone().filter(|_| image.is_none() && kept.is_none());
         let base_image = BaseImageFlag { base_image: flags.image.base_image.clone().or(base_image) };
-        // Images have no other than that of containers.
-        let platform = image.is_none().then(|| case.platform.clone());
+        // Images have no other than that of containers, or a cluster.
+        let platform = (image.is_none() || in_cluster).then(|| case.platform.clone());
         let database = flags.dump.database.clone().or_else(|| study.chosen.database.clone());
         let by_name = CompareFlags {
             subject: SubjectFlag { subject, index: flags.index.clone() },
@@ -132,7 +133,9 @@ impl RetrialPlan {
             warm_up: WarmUpFlag { warm_up: Some("0s".to_owned()) },
             precision: flags.precision.clone(),
             seed: flags.seed.clone(),
-            inside: InsideFlag { inside: !flags.no_inside },
+            generators: flags.generators.clone(),
+            pods: flags.pods.clone(),
+            inside: InsideFlag { inside: !flags.no_inside && !in_cluster },
             // They decide which of its applications a runtime serves.
             deployment: DeploymentFlags { set: case.flags(), ..DeploymentFlags::default() },
             topology: TopologyFlags {
@@ -142,7 +145,7 @@ impl RetrialPlan {
             ..CompareFlags::default()
         };
         let read = match image {
-            None => ComparePlan::read(&by_name, machine, catalogue),
+            None => read_plan(&by_name, in_cluster, machine, catalogue),
             Some(image) => read_image(&by_name, image, (study, case), machine, catalogue),
         };
         let mut plan = mistakes.finish(read)?;
@@ -232,6 +235,15 @@ fn makers_image<'a>(case: &'a Case, catalogue: &dyn Catalogue) -> Option<&'a str
     (MakersImage::new(runtime.recipe()?, php.as_ref()).to_string() == name).then_some(recorded)
 }
 
+fn read_plan(
+    flags: &CompareFlags,
+    in_cluster: bool,
+    machine: MachineSize,
+    catalogue: &dyn Catalogue,
+) -> Result<ComparePlan, Mistakes> {
+    ComparePlan::read_given(flags, Given { in_cluster, ..Given::default() }, machine, catalogue)
+}
+
 /// The plan of an image, of what was measured whatever its name means now: the case of the plan file, which says how it is run, or
 /// the image as it is.
 fn read_image(
@@ -241,7 +253,8 @@ fn read_image(
     machine: MachineSize,
     catalogue: &dyn Catalogue,
 ) -> Result<ComparePlan, Mistakes> {
-    let in_file = ComparePlan::read(flags, machine, catalogue)
+    let in_cluster = case.platform == KUBERNETES;
+    let in_file = read_plan(flags, in_cluster, machine, catalogue)
         .ok()
         .and_then(|plan| Some((plan.candidates.iter().find(|one| one.id == case.id)?.clone(), plan)));
     let (mut candidate, mut plan) = match in_file {
@@ -252,7 +265,7 @@ fn read_image(
                 true => ImageFlags { composes: named(), ..ImageFlags::default() },
                 false => ImageFlags { images: named(), ..ImageFlags::default() },
             };
-            let mut plan = ComparePlan::read(&CompareFlags { images, ..flags.clone() }, machine, catalogue)?;
+            let mut plan = read_plan(&CompareFlags { images, ..flags.clone() }, in_cluster, machine, catalogue)?;
             if plan.look.is_none() && plan.workload.apps.is_empty() {
                 // Images alone are called by the first of them.
                 plan.workload.id = study.workload.clone();

@@ -68,7 +68,7 @@ impl RuntimePlan {
             memory: read_memory(memory.as_deref(), machine, &mut mistakes),
         };
         let needs = workload.as_ref().map_or(&[][..], |workload| &workload.services);
-        let Around { topology, set, .. } = topology::read(topology, set, None, &limits, needs, &mut mistakes);
+        let Around { topology, set, .. } = topology::read(topology, set, None, (&limits, false), needs, &mut mistakes);
         let load = read_load(load.as_deref(), machine, &mut mistakes);
         let place = format!("runtime {runtime}");
         let found = find(runtime, catalogue.runtimes());

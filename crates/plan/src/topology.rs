@@ -38,12 +38,12 @@ pub(crate) struct Around {
 }
 
 /// Reads a topology under its total limits, by flags and, where no flag gives a value, by the plan file. Services that the
-/// workload always needs are there without being asked for.
+/// workload always needs are there without being asked for. Where load is spread over the replicas, nothing need stand before them.
 pub(crate) fn read(
     flags: &TopologyFlags,
     set: &[String],
     file: Option<&PlanFile>,
-    total: &Limits,
+    (total, is_spread): (&Limits, bool),
     needs: &[ServiceNeed],
     mistakes: &mut Gathered,
 ) -> Around {
@@ -51,7 +51,7 @@ pub(crate) fn read(
     let mut flags = flags.clone();
     let told = written.fill(&mut flags);
     let database = read_database(&mut flags.databases, mistakes);
-    let mut topology = read_flags(&flags, needs, mistakes);
+    let mut topology = read_flags(&flags, is_spread, needs, mistakes);
     written.read_shares(&flags.share, &mut topology, mistakes);
     if mistakes.is_empty() {
         check_sum(&topology, total, &written.shares(), mistakes);
@@ -115,7 +115,7 @@ fn give_init(services: &mut Vec<ServiceNeed>, kind: ServiceKind, init: Option<In
     }
 }
 
-fn read_flags(flags: &TopologyFlags, needs: &[ServiceNeed], mistakes: &mut Gathered) -> Topology {
+fn read_flags(flags: &TopologyFlags, is_spread: bool, needs: &[ServiceNeed], mistakes: &mut Gathered) -> Topology {
     let TopologyFlags {
         replicas,
         balancer,
@@ -141,7 +141,7 @@ fn read_flags(flags: &TopologyFlags, needs: &[ServiceNeed], mistakes: &mut Gathe
         keep_alive: !no_keepalive,
     };
     if balancer.is_none() {
-        need_balancer(flags, &topology, mistakes);
+        need_balancer(flags, topology.replicas > 1 && !is_spread, &topology, mistakes);
     }
     for share in share {
         read_share(share, &mut topology, mistakes);
@@ -196,10 +196,10 @@ fn read_balancer(
 }
 
 /// What was typed that only a balancer can do.
-fn need_balancer(flags: &TopologyFlags, topology: &Topology, mistakes: &mut Gathered) {
+fn need_balancer(flags: &TopologyFlags, is_needed: bool, topology: &Topology, mistakes: &mut Gathered) {
     let kinds = BalancerKind::ALL.map(BalancerKind::id).join(" or --balancer ");
     let fix = format!("add --balancer {kinds}");
-    if topology.replicas > 1 {
+    if is_needed {
         mistakes.add(format!("--replicas {}", topology.replicas), "needs a balancer in front", fix.clone());
     }
     if flags.tls {
@@ -415,7 +415,7 @@ mod tests {
 
     fn read_all(flags: &TopologyFlags, set: &[&str]) -> Result<Topology, Vec<String>> {
         let mut mistakes = Gathered::default();
-        let Around { topology, set, services } = read(flags, &strings(set), None, &TOTAL, &[], &mut mistakes);
+        let Around { topology, set, services } = read(flags, &strings(set), None, (&TOTAL, false), &[], &mut mistakes);
         assert!(set.is_empty() && services.is_empty(), "{set:?}");
         mistakes.finish(Ok(topology)).map_err(|Mistakes(all)| all.iter().map(ToString::to_string).collect())
     }
@@ -454,6 +454,18 @@ mod tests {
     }
 
     #[test]
+    fn replicas_over_which_load_is_spread_need_no_balancer() {
+        let replicas = TopologyFlags { replicas: some("2"), ..TopologyFlags::default() };
+        let tls = TopologyFlags { tls: true, ..replicas.clone() };
+        for (flags, is_spread, mistakes) in [(&replicas, true, 0), (&replicas, false, 1), (&tls, true, 1)] {
+            let mut found = Gathered::default();
+            read(flags, &[], None, (&TOTAL, is_spread), &[], &mut found);
+            let told = found.finish(Ok(())).err().map_or(0, |Mistakes(all)| all.len());
+            assert_eq!(told, mistakes, "{flags:?}");
+        }
+    }
+
+    #[test]
     fn a_workload_brings_its_services() {
         let need =
             |kind, always| ServiceNeed { kind, always, at_least: Vec::new(), init: None, extensions: Vec::new() };
@@ -469,7 +481,7 @@ mod tests {
                 ..TopologyFlags::default()
             };
             let mut mistakes = Gathered::default();
-            let Around { topology, services, .. } = read(&flags, &[], None, &TOTAL, &needs, &mut mistakes);
+            let Around { topology, services, .. } = read(&flags, &[], None, (&TOTAL, false), &needs, &mut mistakes);
             assert!(mistakes.is_empty());
             assert_eq!((topology.to_string().as_str(), services.len()), (used, told));
         }
@@ -491,7 +503,7 @@ mod tests {
             };
             let flags = TopologyFlags { databases, ..TopologyFlags::default() };
             let mut mistakes = Gathered::default();
-            let Around { topology, services, .. } = super::read(&flags, &[], None, &TOTAL, &[], &mut mistakes);
+            let Around { topology, services, .. } = super::read(&flags, &[], None, (&TOTAL, false), &[], &mut mistakes);
             let told = services.into_iter().map(|need| (need.kind, need.init)).collect::<Vec<_>>();
             mistakes.finish(Ok((topology.to_string(), told))).map_err(|mistakes| mistakes.to_string())
         };

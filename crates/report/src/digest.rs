@@ -195,10 +195,11 @@ fn ground(view: &StudyView<'_>) -> String {
             )
         }
     });
+    let node = study.groundwork.node.as_ref().map_or_else(String::new, |node| format!(", node {node}"));
     let blocks = view.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
     let of = planned(study, view.trials).unwrap_or(view.trials.len());
     format!(
-        "{} of {of} trials of {} s measured, in {blocks} {}; {} CPUs ({}), Linux {}; {pinning}",
+        "{} of {of} trials of {} s measured, in {blocks} {}; {} CPUs ({}), Linux {}{node}; {pinning}",
         measured.count(),
         study.duration.as_secs_f64(),
         if blocks == 1 { "round" } else { "rounds" },

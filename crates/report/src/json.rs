@@ -97,6 +97,9 @@ pub(crate) struct WireStudy<'a> {
     /// How each generator was reached, where others than this process drove the load.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     generators: Vec<String>,
+    /// The node of a cluster that all cases ran on, where they ran in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<&'a str>,
     /// Where scatter comes from, in a study that was measured in turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_scatter: Option<WireTurnScatter>,
@@ -169,6 +172,7 @@ impl<'a> WireStudy<'a> {
             windows_from: windows_from.as_ref().map(WireWindowsFrom::of),
             chosen: WireChosen::of(chosen),
             generators: groundwork.generators.iter().map(ToString::to_string).collect(),
+            node: groundwork.node.as_deref(),
             turn_scatter: TurnScatter::of(view.study, view.trials).map(|scatter| WireTurnScatter::of(&scatter)),
             why: why::explanation(view).map(|explanation| WireExplanation::of(view, &explanation)),
         }

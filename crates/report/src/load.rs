@@ -119,6 +119,9 @@ pub fn terminal(view: &LoadView<'_>) -> String {
     };
     line(format!("  generator  {}, {cpu:.2} us CPU a request{spin}", result.backend));
     generators::lines(view.generators).into_iter().for_each(&mut line);
+    if let Some(shares) = shares(&result.by_target) {
+        line(format!("  targets    {shares} of the requests, by address"));
+    }
     line(String::new());
 
     let names: String = QUANTILES.iter().map(|(name, _)| format!("{name:>9}")).collect();
@@ -164,6 +167,23 @@ pub fn terminal(view: &LoadView<'_>) -> String {
     text
 }
 
+/// How many targets are shown one by one.
+const MOST_TARGETS: usize = 6;
+
+/// Which share of the requests each of several targets had: `24.9 %, 25.1 %`, or from the least to the most of many.
+fn shares(by_target: &[u64]) -> Option<String> {
+    let all = by_target.iter().sum::<u64>();
+    if by_target.len() < 2 || all == 0 {
+        return None;
+    }
+    let share = |count: &u64| format!("{:.1} %", *count as f64 / all as f64 * 100.0);
+    if by_target.len() <= MOST_TARGETS {
+        return Some(by_target.iter().map(share).collect::<Vec<_>>().join(", "));
+    }
+    let (least, most) = (by_target.iter().min()?, by_target.iter().max()?);
+    Some(format!("{} each with {} to {}", by_target.len(), share(least), share(most)))
+}
+
 /// The name of a step, as far as it has room.
 fn short(name: &str) -> String {
     name.chars().take(31).collect()
@@ -206,5 +226,23 @@ fn bytes(count: f64) -> String {
         ..1e4 => format!("{count:.0} B"),
         1e4..1e7 => format!("{:.1} kB", count / 1e3),
         _ => format!("{:.1} MB", count / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_those_of_several_targets() {
+        for (by_target, expected) in [
+            (&[][..], None),
+            (&[7], None),
+            (&[0, 0], None),
+            (&[1, 3], Some("25.0 %, 75.0 %")),
+            (&[10, 10, 10, 10, 10, 10, 11], Some("7 each with 14.1 % to 15.5 %")),
+        ] {
+            assert_eq!(shares(by_target).as_deref(), expected, "{by_target:?}");
+        }
     }
 }

@@ -91,6 +91,8 @@ pub(crate) struct WirePart<'a> {
     memory_peak_bytes: Option<u64>,
     cache_peak_bytes: Option<u64>,
     oom_kills: Option<u64>,
+    /// Requests of the window that were sent to it, where it is a target by itself.
+    requests: Option<u64>,
     restarts: Vec<WireRestart<'a>>,
     settings: &'a BTreeMap<String, String>,
 }
@@ -104,7 +106,7 @@ struct WireRestart<'a> {
 
 impl<'a> WirePart<'a> {
     pub(crate) fn of(record: &'a PartRecord) -> Self {
-        let PartRecord { part, units, share, enforced, resources, restarts, settings } = record;
+        let PartRecord { part, units, share, enforced, resources, requests, restarts, settings } = record;
         let used = resources.as_ref();
         Self {
             part,
@@ -125,6 +127,7 @@ impl<'a> WirePart<'a> {
             memory_peak_bytes: used.map(|used| used.memory_peak),
             cache_peak_bytes: used.map(|used| used.cache_peak),
             oom_kills: used.map(|used| used.oom_kills),
+            requests: *requests,
             restarts: restarts
                 .iter()
                 .map(|UnitRestart { unit, how, after }| WireRestart {
@@ -187,11 +190,21 @@ fn line(case: &CaseId, name: &str, trials: &[&Trial]) -> Option<String> {
         memory / f64::from(1 << 20),
         of(share.map_or_else(String::new, |share| share.memory.to_string())),
     );
+    if let Some(share) = median_of(trials.iter().filter_map(|trial| share_of_requests(trial, name))) {
+        text.push_str(&format!(", {:.1} % of the requests", share * 100.0));
+    }
     let restarts: usize = records.iter().map(|record| record.restarts.len()).sum();
     if restarts > 0 {
         text.push_str(&format!("; started again {restarts} times"));
     }
     Some(text)
+}
+
+/// Which share of the requests of all replicas was sent to this one, where that is known.
+fn share_of_requests(trial: &Trial, name: &str) -> Option<f64> {
+    let of = |record: &PartRecord| record.requests.map(|requests| requests as f64);
+    let all: f64 = trial.parts.iter().filter_map(of).sum();
+    trial.parts.iter().find(|record| record.part == name).and_then(of).map(|own| own / all)
 }
 
 /// Of the figures that are finite: a part that ran for no time has no rate.

@@ -2,7 +2,7 @@
 
 use stampede_core::{
     App, Candidate, ComposeContext, Composed, Composer, Deployment, Install, Part, PlanError, Program, Programs,
-    RenderContext, Requirement, ServiceKind, Topology, UnitId,
+    RenderContext, Requirement, ServiceKind, Topology, Unit, UnitId,
 };
 
 use crate::replica::Replica;
@@ -69,8 +69,11 @@ impl Composer for Topologies {
 
     fn compose(&self, one: Deployment, cx: &ComposeContext<'_>) -> Result<Composed, PlanError> {
         let topology = cx.topology;
-        if let Some(container) = one.container.as_ref().filter(|_| !topology.is_single()) {
-            return Err(PlanError::Alone(container.image.clone()));
+        if let Some(container) = &one.container {
+            return match topology.is_single() {
+                true => Ok(spread(one, cx)),
+                false => Err(PlanError::Alone(container.image.clone())),
+            };
         }
         if topology.is_single() {
             return Ok(Composed { deployment: one, parts: Vec::new(), replicas: Vec::new() });
@@ -130,6 +133,32 @@ impl Composer for Topologies {
     fn install(&self, service: ServiceKind) -> Install {
         service::install(service)
     }
+}
+
+/// Copies of an image, each of which takes its own part of the load: nothing stands before them. The front is the first of them.
+fn spread(one: Deployment, cx: &ComposeContext<'_>) -> Composed {
+    let ComposeContext { topology, limits, .. } = cx;
+    if topology.replicas == 1 {
+        return Composed { deployment: one, parts: Vec::new(), replicas: Vec::new() };
+    }
+    let share = topology.replica_limits(limits);
+    let (mut addresses, mut units, mut parts, mut replicas) =
+        (one.addresses.clone(), Vec::new(), Vec::new(), Vec::new());
+    for number in 1..=topology.replicas {
+        let replica = Replica::new(&one, number);
+        addresses.extend(replica.addresses());
+        let own: Vec<Unit> = replica.units().collect();
+        parts.push(Part {
+            name: Topology::replica_name(number),
+            share: Some(share),
+            units: own.iter().map(|unit| unit.id.clone()).collect(),
+            restart: topology.restart,
+            read_back: None,
+        });
+        units.extend(own);
+        replicas.push(replica.front());
+    }
+    Composed { deployment: Deployment { addresses, units, ..one }, parts, replicas }
 }
 
 struct Building<'a> {

@@ -22,6 +22,9 @@ pub struct LoadResult {
     pub window: Duration,
     /// What became of the requests that were due in each turn's window; empty for a load without turns.
     pub turns: Vec<Counts>,
+    /// The window's requests by the target that they were begun for, in the order of
+    /// [`LoadSpec::targets`](crate::LoadSpec::targets); empty where targets changed meanwhile.
+    pub by_target: Vec<u64>,
     /// All requests together.
     pub total: Measures,
     /// The requests of each exchange in the order of [`LoadSpec::exchanges`](crate::LoadSpec::exchanges), or of each step

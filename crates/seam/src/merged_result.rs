@@ -59,6 +59,7 @@ impl LoadResult {
         let Self {
             window,
             turns,
+            by_target,
             total,
             steps,
             flows,
@@ -92,6 +93,11 @@ impl LoadResult {
         }
         self.window = self.window.max(*window);
         self.turns.iter_mut().zip(turns).for_each(|(sum, turn)| *sum += *turn);
+        if self.by_target.len() == by_target.len() {
+            self.by_target.iter_mut().zip(by_target).for_each(|(sum, count)| *sum += count);
+        } else {
+            self.by_target.clear();
+        }
         self.total.add(total);
         for (sum, StepResult { name: _, measures }) in self.steps.iter_mut().zip(steps) {
             sum.measures.add(measures);

@@ -32,6 +32,11 @@ pub trait Platform: Send + Sync {
         None
     }
 
+    /// The node of a cluster that deployments run on, for records, where they run in one.
+    fn node(&self) -> Option<&str> {
+        None
+    }
+
     /// The image in which a deployment of this makers' image runs, for records, where deployments run in containers.
     fn image_of(&self, _image: Option<&MakersImage>) -> Option<String> {
         None
@@ -64,6 +69,11 @@ pub trait Running: Send + Sync {
 
     /// The address that takes the load.
     fn front(&self) -> &Endpoint;
+
+    /// The addresses that take the load, each as much as the others: replicas, in their order, where none stands before them.
+    fn targets(&self) -> Vec<Endpoint> {
+        vec![self.front().clone()]
+    }
 
     /// A text with the deployment's places put in.
     ///

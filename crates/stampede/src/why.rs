@@ -42,9 +42,9 @@ pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
     place.conclude(ended, &mut record)
 }
 
-/// The case is measured again, so that another machine does no harm; it must be known all the same.
+/// The case is measured again, so that another machine does no harm; it must be known all the same. Which node of a cluster it will be is not.
 fn tell_differences(study: &Study, machine: &Machine) {
-    if study.machine != *machine {
+    if study.machine != *machine && study.groundwork.node.is_none() {
         screen::warning(&format!(
             "study {} was measured on another machine, or under another kernel; this run shows what holds the case back here",
             study.id

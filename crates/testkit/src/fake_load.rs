@@ -143,6 +143,12 @@ impl FakeLoad {
         (latencies, censored, ok, due - ok)
     }
 
+    /// So many requests, as they are dealt out to the targets.
+    fn by_target(&self, sent: u64) -> Vec<u64> {
+        let targets = self.order.spec.targets.len() as u64;
+        (0..targets).map(|target| sent / targets + u64::from(target < sent % targets)).collect()
+    }
+
     fn result(mut self) -> LoadResult {
         let end = self.cut.unwrap_or(self.window.end).min(self.window.end);
         let window = self.windowed(end);
@@ -187,6 +193,7 @@ impl FakeLoad {
         LoadResult {
             window,
             turns,
+            by_target: self.by_target(requests.sent),
             total: measures,
             steps,
             flows: Vec::new(),

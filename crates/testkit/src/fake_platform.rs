@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use stampede_core::{
     AddressId, App, Availability, Deployment, Endpoint, Finding, Found, Fut, Install, Limits, MakersImage, PhpAsked,
-    PhpBuild, PhpProbe, PhpProbeSource, PhpReadBack, Requirement, Terms,
+    PhpBuild, PhpProbe, PhpProbeSource, PhpReadBack, Ready, Requirement, Terms, Unit,
 };
 use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
@@ -28,6 +28,8 @@ pub struct FakePlatform {
     unprepared: Option<&'static str>,
     /// What stands in the way of limits.
     preflight: Vec<Finding>,
+    /// The node of a cluster that it is, if it is one.
+    node: Option<&'static str>,
     fake: Arc<FakeVantage>,
     vantage: Arc<dyn Vantage>,
     /// What happened, in order.
@@ -46,6 +48,7 @@ impl FakePlatform {
             lacks,
             unprepared,
             preflight,
+            node: None,
             fake,
             vantage,
             log: Arc::default(),
@@ -69,6 +72,12 @@ impl FakePlatform {
     #[must_use]
     pub fn finding(self, preflight: Vec<Finding>) -> Self {
         Self { preflight, ..self }
+    }
+
+    /// A cluster, in which all run on the node of this name, and load goes to each replica.
+    #[must_use]
+    pub fn on_node(self, node: Option<&'static str>) -> Self {
+        Self { node, ..self }
     }
 
     /// The commands that prepare the application of this name fail.
@@ -103,9 +112,13 @@ impl fmt::Debug for FakePlatform {
 }
 
 impl Platform for FakePlatform {
-    /// What records of it say is what those of this machine's own platform would.
+    /// What records of it say is what those of this machine's own platform would, or of a cluster.
     fn id(&self) -> &'static str {
-        "local"
+        if self.node.is_some() { "kubernetes" } else { "local" }
+    }
+
+    fn node(&self) -> Option<&str> {
+        self.node
     }
 
     fn vantage(&self) -> &Arc<dyn Vantage> {
@@ -184,11 +197,20 @@ impl Platform for FakePlatform {
             for endpoint in endpoints.values() {
                 self.fake.deployments().insert(endpoint.clone(), Arc::clone(&made));
             }
+            let of_unit = |unit: &Unit| match &unit.ready {
+                Ready::Port(address) => endpoints.get(address).cloned(),
+                Ready::Request | Ready::Program(_) => None,
+            };
+            let targets = match self.node {
+                Some(_) => deployment.units.iter().filter_map(of_unit).collect(),
+                None => vec![front.clone()],
+            };
             let units = deployment.units.iter().map(|unit| unit.id.clone()).collect();
             let parts = terms.parts.iter().map(|part| part.name.clone()).collect();
             let running = FakeRunning {
                 name,
                 front,
+                targets,
                 endpoints,
                 made,
                 units,

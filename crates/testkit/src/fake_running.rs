@@ -19,6 +19,7 @@ const WORKERS: u32 = 2;
 pub(crate) struct FakeRunning {
     pub(crate) name: String,
     pub(crate) front: Endpoint,
+    pub(crate) targets: Vec<Endpoint>,
     pub(crate) endpoints: BTreeMap<AddressId, Endpoint>,
     pub(crate) made: Arc<FakeDeployment>,
     pub(crate) units: Vec<UnitId>,
@@ -58,6 +59,10 @@ impl Running for FakeRunning {
 
     fn front(&self) -> &Endpoint {
         &self.front
+    }
+
+    fn targets(&self) -> Vec<Endpoint> {
+        self.targets.clone()
     }
 
     fn resolve(&self, text: &str) -> Result<String, UnknownPlace> {

@@ -149,6 +149,7 @@ pub fn load_result() -> LoadResult {
     LoadResult {
         window: Duration::from_secs(10),
         turns: Vec::new(),
+        by_target: Vec::new(),
         backend: Backend::Epoll,
         total: Measures {
             requests: Counts { sent: 20_000, ok: 20_000, failed: 0, unfinished: 0 },

@@ -1,5 +1,6 @@
 // A server to be compared in the cluster: each request takes so many rounds of SHA-256, and its images differ in nothing else. Built with
-// -ldflags "-X main.rounds=200". It is static, and its image has nothing beside it.
+// -ldflags "-X main.rounds=200". It is static, and its image has nothing beside it. With "-X main.counts=yes" it counts what it is sent, and
+// prints connections and requests since the last time at /counted.
 package main
 
 import (
@@ -9,10 +10,36 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 )
 
-var rounds = "100"
+var (
+	rounds = "100"
+	counts = ""
+)
+
+// counter counts connections, by the addresses that they come from, and requests.
+type counter struct {
+	sync.Mutex
+	connections map[string]bool
+	requests    int
+}
+
+func (c *counter) add(from string) {
+	c.Lock()
+	defer c.Unlock()
+	c.connections[from] = true
+	c.requests++
+}
+
+func (c *counter) take() (int, int) {
+	c.Lock()
+	defer c.Unlock()
+	connections, requests := len(c.connections), c.requests
+	c.connections, c.requests = map[string]bool{}, 0
+	return connections, requests
+}
 
 func main() {
 	count, err := strconv.Atoi(rounds)
@@ -25,7 +52,15 @@ func main() {
 		<-told
 		os.Exit(0)
 	}()
-	http.HandleFunc("/", func(answer http.ResponseWriter, _ *http.Request) {
+	counted := &counter{connections: map[string]bool{}}
+	http.HandleFunc("/counted", func(answer http.ResponseWriter, _ *http.Request) {
+		connections, requests := counted.take()
+		fmt.Fprintln(answer, connections, requests)
+	})
+	http.HandleFunc("/", func(answer http.ResponseWriter, asked *http.Request) {
+		if counts != "" {
+			counted.add(asked.RemoteAddr)
+		}
 		sum := sha256.Sum256(nil)
 		for i := 0; i < count; i++ {
 			sum = sha256.Sum256(sum[:])

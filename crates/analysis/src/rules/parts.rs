@@ -60,6 +60,7 @@ mod tests {
             share: share.then_some(Limits { cpus: Cpus::from_millis(350), memory: Bytes::from_mib(256) }),
             enforced: None,
             resources: Some(ResourceUse { periods: 100, throttled_periods, ..ResourceUse::default() }),
+            requests: None,
             restarts: Vec::new(),
             settings: BTreeMap::new(),
         };

@@ -223,6 +223,7 @@ mod tests {
                 share: Some(study.cases[0].limits),
                 enforced: None,
                 resources: Some(ResourceUse { periods: 100, throttled_periods, ..ResourceUse::default() }),
+                requests: None,
                 restarts: Vec::new(),
                 settings: BTreeMap::new(),
             }];

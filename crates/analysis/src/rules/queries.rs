@@ -257,6 +257,7 @@ mod tests {
                     share: Some(share),
                     enforced: None,
                     resources: Some(ResourceUse { periods: 100, throttled_periods, ..ResourceUse::default() }),
+                    requests: None,
                     restarts: Vec::new(),
                     settings: BTreeMap::new(),
                 }];

@@ -464,6 +464,7 @@ mod tests {
                 throttled_periods,
                 ..ResourceUse::default()
             }),
+            requests: None,
             restarts: Vec::new(),
             settings: BTreeMap::new(),
         };

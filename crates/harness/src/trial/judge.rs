@@ -32,6 +32,7 @@ pub(crate) fn judge(
         parts: _,
         answers: _,
         exhausted,
+        by_target: _,
         link: _,
     } = measured;
     faults.extend(generator_faults.iter().cloned());
@@ -171,6 +172,7 @@ mod tests {
             generator_faults: Vec::new(),
             failure_example: Some("an example".to_owned()),
             parts: Vec::new(),
+            by_target: Vec::new(),
             edges_late: Duration::ZERO,
             answers: Vec::new(),
             exhausted: Vec::new(),

@@ -233,7 +233,7 @@ impl<'a> OpenTrial<'a> {
         let Answering { front, exchanges, scenario, .. } = &self.answering;
         let (case, block) = (&self.prepared.case, self.trial.block);
         let spec = self.context.load(timing, case, block, front, exchanges.clone());
-        let spec = LoadSpec { scenario: scenario.clone(), ..spec };
+        let spec = LoadSpec { targets: self.running.targets(), scenario: scenario.clone(), ..spec };
         LoadOrder { spec, link: case.topology.link, begins: None, turns: Vec::new() }
     }
 
@@ -300,6 +300,7 @@ impl<'a> OpenTrial<'a> {
         for (part, used) in trial.parts.iter_mut().zip(&measured.parts) {
             part.resources = *used;
         }
+        parts::share_out(&mut trial.parts, &measured.by_target);
         trial.link = measured.link;
         let Answering { front, enforced, faults, before, .. } = answering;
         let mut faults = std::mem::take(faults);

@@ -6,12 +6,12 @@ mod fake_api;
 mod servers;
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use stampede_kubernetes::{ClusterError, GeneratorOrder, Pods, Purpose, RoleSubject, role};
+use stampede_kubernetes::{ClusterError, GeneratorOrder, PodRun, Pods, Purpose, RoleSubject, role};
 
 use crate::fake_api::FakeApi;
 
@@ -134,6 +134,61 @@ async fn what_does_not_start_is_named_and_removed() {
         assert!(error.to_string().starts_with(expected), "{name}: {error}");
         assert!(asked.last().unwrap().starts_with(&format!("DELETE {JOBS}/stampede-")), "{name}: {asked:?}");
         assert_eq!(noted.len(), notes, "{name}: {noted:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn generators_are_beside_what_they_load_only_where_no_other_node_has_room() {
+    let pod = |number: usize, status: &Value| {
+        json!({"metadata": {"name": format!("g-{number}")}, "spec": {"nodeName": format!("node-{number}"), "containers": []},
+            "status": status})
+    };
+    let both = move |status: Value| json!([pod(1, &status), pod(2, &status)]);
+    let running =
+        both(json!({"phase": "Running", "containerStatuses": [{"name": "stampede", "image": "", "imageID": "",
+        "ready": true, "restartCount": 0, "state": {"running": {}}}]}));
+    let waiting = |words: &str| {
+        both(json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+            "reason": "Unschedulable", "message": words}]}))
+    };
+    let crowded = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod anti-affinity rules.";
+    for (name, first, jobs, notes) in
+        [("other nodes", running.clone(), 1, 0), ("no other node", waiting(crowded), 2, 1)]
+    {
+        let asked = Arc::new(Mutex::new((Vec::new(), false)));
+        let seen = Arc::clone(&asked);
+        let running = running.clone();
+        let api = FakeApi::new(move |method, path, body| {
+            let mut asked = seen.lock().unwrap();
+            match (method, path) {
+                ("POST", JOBS) => {
+                    *asked = ([&asked.0[..], &[body["spec"]["template"]["spec"]["affinity"].clone()]].concat(), false);
+                    (201, body.clone())
+                }
+                ("DELETE", _) => {
+                    asked.1 = true;
+                    (200, json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}))
+                }
+                ("GET", PODS) => list(match (asked.0.len(), asked.1) {
+                    (_, true) => json!([]),
+                    (1, false) => first.clone(),
+                    (_, false) => running.clone(),
+                }),
+                other => panic!("{other:?}"),
+            }
+        });
+        let run = PodRun::begun(&api.cluster("shop"), "abc", "r/s:1");
+        let noted = Mutex::new(Vec::new());
+        let note = |words: &str| noted.lock().unwrap().push(words.to_owned());
+        let order = GeneratorOrder { avoid: run.server_labels(), ..order() };
+        Pods::start_in(&run, &order, &note).await.unwrap();
+        let affinities = asked.lock().unwrap().0.clone();
+        let kinds =
+            ["requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"];
+        assert_eq!((affinities.len(), noted.lock().unwrap().len()), (jobs, notes), "{name}");
+        for (affinity, kind) in affinities.iter().zip(kinds) {
+            assert_eq!(affinity["podAntiAffinity"].as_object().unwrap().keys().collect::<Vec<_>>(), [kind], "{name}");
+        }
     }
 }
 

@@ -16,6 +16,7 @@ fn order() -> ServerOrder {
         command: Vec::new(),
         args: Vec::new(),
         env: Default::default(),
+        replicas: 1,
         cpu_millis: 1500,
         memory: 512 << 20,
         empty: Vec::new(),
@@ -150,12 +151,52 @@ async fn a_pod_that_runs_is_known_with_what_was_read_back() {
     let (started, asked, _) = start(with(pods, json!([]))).await;
     let server = started.unwrap();
     assert_eq!(asked[0], format!("POST {DEPLOYMENTS}"));
-    let found = server.pod();
+    let [found] = server.pods() else { panic!("one pod") };
     let place = (found.name.as_str(), found.node.as_str(), found.address.to_string());
     assert_eq!(place, ("shop-1-x", "node-7", "10.1.0.7".to_owned()));
     assert_eq!((found.image_id.as_str(), found.class.as_str()), ("r/shop@sha256:ab", "Guaranteed"));
     let end = server.end().await.unwrap();
-    assert_eq!(end.how.as_deref(), Some("Completed (exit code 0)"));
+    assert_eq!(end.how["shop-1-x"], "Completed (exit code 0)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_are_there_when_all_of_them_are_and_what_befalls_one_befalls_all() {
+    let named = |name: &str, mut status: Value, address: &str| {
+        status["podIP"] = json!(address);
+        let mut pod = pod(status);
+        pod["metadata"]["name"] = json!(name);
+        pod
+    };
+    let serving = |name: &str, address: &str| named(name, container(json!({"running": {}})), address);
+    let both = json!([serving("b", "10.1.0.8"), serving("a", "10.1.0.7")]);
+    let killed = container(json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}}));
+    let pods = vec![
+        json!([serving("b", "10.1.0.8")]),
+        json!([serving("b", "10.1.0.8"), named("a", json!({"phase": "Pending"}), "")]),
+        both.clone(),
+        both,
+        json!([serving("a", "10.1.0.7"), named("b", killed.clone(), "10.1.0.8")]),
+        json!([serving("a", "10.1.0.7"), named("b", killed, "10.1.0.8")]),
+        json!([]),
+    ];
+    let made = std::sync::Arc::new(Mutex::new(Value::Null));
+    let seen = std::sync::Arc::clone(&made);
+    let answer = with(pods, json!([]));
+    let api = FakeApi::new(move |method, path, body| {
+        if (method, path) == ("POST", DEPLOYMENTS) {
+            *seen.lock().unwrap() = body["spec"]["replicas"].clone();
+        }
+        answer(method, path, body)
+    });
+    let run = PodRun::begun(&api.cluster("shop"), "abc", "r/s:1");
+    let server = Server::start(&run, &ServerOrder { replicas: 2, ..order() }, &|_| {}).await.unwrap();
+    assert_eq!(*made.lock().unwrap(), json!(2));
+    let found: Vec<_> = server.pods().iter().map(|pod| (pod.name.as_str(), pod.address.to_string())).collect();
+    assert_eq!(found, [("a", "10.1.0.7".to_owned()), ("b", "10.1.0.8".to_owned())]);
+    let expected = Fate::Own("OOMKilled (exit code 137), pod b on node node-7".to_owned());
+    assert_eq!(server.fate().await, expected);
+    let end = server.end().await.unwrap();
+    assert_eq!(end.how, [("b".to_owned(), "OOMKilled (exit code 137)".to_owned())].into());
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Endpoint, Protocol};
-use stampede_load::{Backend, LoadResult, LoadSpec, StartError, start};
+use stampede_load::{Backend, LoadResult, LoadSpec, Shard, StartError, start};
 use stampede_testkit::{Behaviour, Close, CountingServer, Received, ReservedPort};
 
 use crate::asking::{MS, cpus, on_each_backend, spec, total};
@@ -19,6 +19,7 @@ on_each_backend! {
     connections_whose_number_is_given_carry_the_same_number_of_requests,
     without_a_number_connections_open_as_they_are_needed_and_targets_take_turns,
     four_replicas_have_a_quarter_each_at_a_tenth_of_their_capacity,
+    shards_together_have_the_same_number_of_connections_to_each_target,
     replicas_behind_a_balancer_of_connections_have_a_quarter_each,
     connections_that_a_server_closes_as_idle_are_reconnects_and_no_errors,
     without_a_number_a_connection_that_was_closed_as_idle_is_not_needed,
@@ -89,6 +90,34 @@ fn four_replicas_have_a_quarter_each_at_a_tenth_of_their_capacity(backend: Backe
         let received: Vec<_> = servers.into_iter().map(CountingServer::stop).collect();
         assert_quarters(&what, &received.iter().map(Received::requests).collect::<Vec<_>>());
         assert!(received.iter().all(|received| received.connections == 4), "{what}");
+    }
+}
+
+/// Three generators of a load, whose connections are no multiple of the targets.
+fn shards_together_have_the_same_number_of_connections_to_each_target(backend: Backend) {
+    for load in ["closed:64", "open:640@64"] {
+        let servers: Vec<_> = (0..4).map(|_| CountingServer::start(replica()).unwrap()).collect();
+        let targets: Vec<Endpoint> = servers.iter().map(|server| server.endpoint().clone()).collect();
+        let of = NonZeroU32::new(3).unwrap();
+        let part = |index| {
+            let shard = Some(Shard { index, of });
+            let spec = spec(backend, servers[0].endpoint(), load);
+            start(LoadSpec { targets: targets.clone(), shard, duration: 1000 * MS, ..spec }).unwrap()
+        };
+        let parts: Vec<_> = (0..3).map(part).collect();
+        let results: Vec<_> = parts.into_iter().map(|part| part.finish()).collect();
+        let merged = LoadResult::merged(&results).unwrap();
+        is_smooth(load, &merged);
+        let received: Vec<_> = servers.into_iter().map(CountingServer::stop).collect();
+        let connections: Vec<_> = received.iter().map(|received| received.connections).collect();
+        assert_eq!(connections, [16; 4], "{load}");
+        assert_eq!(merged.by_target.iter().sum::<u64>(), merged.total.requests.sent, "{load}");
+        for (received, counted) in received.iter().zip(&merged.by_target) {
+            assert!(received.requests() >= *counted, "{load}: {} and {:?}", received.requests(), merged.by_target);
+        }
+        if load.starts_with("open") {
+            assert_quarters(load, &merged.by_target);
+        }
     }
 }
 
@@ -234,6 +263,7 @@ fn targets_come_and_go(backend: Backend, load: &str, cpus: Vec<u32>) {
 
     let result = running.finish();
     is_smooth(&what, &result);
+    assert!(result.by_target.is_empty(), "those of before were others");
     let received: u64 = [a, b, c].map(|server| server.stop().requests()).iter().sum();
     assert_eq!(received, total(&result).sent, "{what}");
 }

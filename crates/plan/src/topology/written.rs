@@ -207,7 +207,7 @@ mod tests {
         let file = file.map_err(|error| vec![error.to_string()])?;
         let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
         let mut mistakes = Gathered::default();
-        let Around { topology, set, .. } = read(flags, &set, Some(&file), &total, &[], &mut mistakes);
+        let Around { topology, set, .. } = read(flags, &set, Some(&file), (&total, false), &[], &mut mistakes);
         assert!(set.is_empty(), "{set:?}");
         let told = |Mistakes(all): Mistakes| all.iter().map(ToString::to_string).collect();
         mistakes.finish(Ok(topology.to_string())).map_err(told)

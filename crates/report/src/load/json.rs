@@ -49,6 +49,9 @@ pub(crate) struct WireLoad<'a> {
     /// Each of several generators that drove it together; empty where one process did.
     generators: Vec<WireMember<'a>>,
     start_skew_us: Option<WireSkew>,
+    /// Requests of the window by the address that they were sent to, where there are several: in the order of the addresses.
+    #[serde(skip_serializing_if = "<[u64]>::is_empty")]
+    requests_by_target: &'a [u64],
     steps: Vec<WireStep<'a>>,
     /// Of a scenario; over the whole load.
     flows: Vec<WireFlow<'a>>,
@@ -85,6 +88,7 @@ impl<'a> WireLoad<'a> {
             generator: WireGenerator::of(result),
             generators: view.generators.iter().map(WireMember::of).collect(),
             start_skew_us: WireSkew::between(view.generators),
+            requests_by_target: if result.by_target.len() > 1 { &result.by_target } else { &[] },
             steps: result.steps.iter().map(WireStep::of).collect(),
             flows: result.flows.iter().map(WireFlow::of).collect(),
             unmatched_captures: &result.unmatched_captures,

@@ -140,6 +140,7 @@ fn with_score<T>(test: impl Fn(&ReplicationView<'_>) -> T) -> T {
             share: Some(Limits { cpus: Cpus::from_millis(350), memory: Bytes::from_mib(256) }),
             enforced: None,
             resources: Some(ResourceUse { periods: 200, throttled_periods, ..ResourceUse::default() }),
+            requests: None,
             restarts: Vec::new(),
             settings: BTreeMap::new(),
         };

@@ -162,6 +162,7 @@ fn what_was_measured_comes_back_with_every_count_of_its_histograms() {
     let result = LoadResult {
         window: Duration::from_secs(5),
         turns: vec![Counts { sent: 5, ok: 3, failed: 1, unfinished: 1 }],
+        by_target: vec![2, 3],
         total: measures.clone(),
         steps: vec![StepResult { name: "GET /".to_owned(), measures }],
         flows: vec![FlowResult { name: "join".to_owned(), count: FlowTally { begun: 3, completed: 2, abandoned: 1 } }],

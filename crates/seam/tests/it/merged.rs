@@ -90,6 +90,7 @@ fn result(answers: &[Answer]) -> LoadResult {
             count: FlowTally { begun: count, completed: count / 2, abandoned: 0 },
         }],
         turns: vec![total.requests, total.warm_up],
+        by_target: vec![count, 3 * count],
         slices: slices.into_values().collect(),
         reconnects: count,
         bytes_sent: 3 * count,

@@ -54,6 +54,49 @@ fn other_questions_are_asked_of_an_image_too() {
 }
 
 #[test]
+fn images_are_measured_in_a_cluster_too() {
+    let machine = MadeUp::new(|launch| {
+        let parts = launch.terms.parts.iter().filter_map(|part| Some((part.name.clone(), part.share?))).collect();
+        let rate = if image(launch).contains("slow") { 500.0 } else { 1000.0 };
+        FakeLifetime { parts, ..FakeLifetime::serving(BODY, rate + (launch.number * 29 % 7) as f64) }
+    });
+    let cluster = ["--platform", "kubernetes", "--generator-image", "r/stampede:1"];
+    let replicas = ["--replicas", "4", "--cpus", "0.4", "--memory", "256Mi", "--load", "closed:64"];
+    let images = ["compare", "--image", "my/app:1", "--image", "slow=my/slow:1", "--json", "-"];
+    let said = machine.run(&[&images[..], &cluster, &replicas, &SHORT].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let study = said.json();
+    assert_eq!((&study["node"], &study["cases"][0]["platform"]), (&"node-1".into(), &"kubernetes".into()));
+    let trial = &study["cases"][0]["trials"][0];
+    let parts = trial["parts"].as_array().unwrap();
+    let share = |part: &serde_json::Value| (part["enforced_cpus"].as_f64(), part["enforced_memory_bytes"].as_u64());
+    assert_eq!(parts.iter().map(share).collect::<Vec<_>>(), [(Some(0.1), Some(64 << 20)); 4]);
+    let requests: Vec<u64> = parts.iter().map(|part| part["requests"].as_u64().unwrap()).collect();
+    assert!(requests.iter().max().unwrap() - requests.iter().min().unwrap() <= 1, "{requests:?}");
+    let shown = machine.run(&["show", "latest"]);
+    assert!(
+        shown.report().contains("app:1 replica-4: ") && shown.report().contains(", 25.0 % of the requests"),
+        "{shown:?}"
+    );
+    assert!(shown.report().contains(", node node-1; "), "{shown:?}");
+
+    let said = machine.run(&["why", "slow", "--duration", "5s"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.words().contains("needs an image with this version of Stampede"), "{}", said.stderr);
+    let said = machine.run(&["why", "slow", "--duration", "5s", "--generator-image", "r/stampede:1"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let last = machine.run(&["show", "latest", "--json", "-"]).json();
+    for case in last["cases"].as_array().unwrap() {
+        let told = (&case["platform"], &case["base_image"]);
+        assert_eq!(told, (&"kubernetes".into(), &"my/slow:1@sha256:my/slow:1xxx".into()));
+    }
+
+    let asked = ["capacity", "--image", "my/app:1", "--slo", "p99<100ms", "--seed", "3", "--json", "-"];
+    let said = machine.run(&[&asked[..], &cluster].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
 fn a_plan_says_how_images_are_run_and_what_they_are_asked() {
     let machine = machine();
     let folder = machine.path("shop");
@@ -89,6 +132,26 @@ fn what_cannot_be_meant_is_told_and_nothing_is_launched() {
         (&["--image", "my app"][..], "is not the name of an image"),
         (&["--image", "a:1", "--platform", "local"], "has no containers, and images are compared"),
         (&["--image", "a:1", "--replicas", "2", "--balancer", "nginx"], "runs alone"),
+        (&["--image", "a:1", "--replicas", "2"], "needs a balancer in front"),
+        (
+            &[
+                "--image",
+                "a:1",
+                "--replicas",
+                "3",
+                "--cpus",
+                "1",
+                "--platform",
+                "kubernetes",
+                "--generator-image",
+                "s:1",
+            ],
+            "--cpus 1 cannot be shared out equally among 3 replicas; for example --cpus 0.999",
+        ),
+        (
+            &["--image", "a:1", "--services", "postgres", "--platform", "kubernetes", "--generator-image", "s:1"],
+            "runs alone",
+        ),
         (&["--image", "a:1", "--set", "image.a.b=1"], "is no environment variable"),
         (&["--runtimes", "image", "markdown"], "is any image, and none is named"),
         (&["--offline", "--runtimes", "go", "markdown"], "is for containers"),

@@ -13,7 +13,7 @@ use serde_json::Value;
 use stampede_conduct::{Host, Interrupts, LocalFut, Lock, Notices, OwnProgram};
 use stampede_core::{Answer, Bytes, Certificate, CgroupSupport, CpuLayout, Finding, Fut, Machine, Revision};
 use stampede_load::Backend;
-use stampede_plan::{ComparePlan, MachineSize};
+use stampede_plan::{ComparePlan, MachineSize, PlatformChoice};
 use stampede_seam::Platform;
 use stampede_testkit::{FakeLaunch, FakeLifetime, FakePlatform};
 use tokio::runtime::{Builder, Runtime};
@@ -232,7 +232,7 @@ impl Host for MadeUp {
 
     fn platform<'a>(
         &'a self,
-        _plan: &'a ComparePlan,
+        plan: &'a ComparePlan,
         _beside: &'a [&'a ComparePlan],
         _server_cpus: Vec<u32>,
         _quiet: bool,
@@ -240,7 +240,9 @@ impl Host for MadeUp {
         Box::pin(async move {
             let script = Arc::clone(&self.script);
             let platform = FakePlatform::new(move |launch| script(launch)).logging_to(Arc::clone(&self.log));
-            let platform = platform.lacking(&self.lacks).unprepared(self.unprepared).finding(self.preflight.clone());
+            let node = matches!(plan.platform, PlatformChoice::Kubernetes(_)).then_some("node-1");
+            let platform =
+                platform.on_node(node).lacking(&self.lacks).unprepared(self.unprepared).finding(self.preflight.clone());
             Ok(Box::new(platform) as Box<dyn Platform>)
         })
     }

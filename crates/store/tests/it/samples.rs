@@ -60,6 +60,7 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
                 fix: None,
             }],
             generators: Vec::new(),
+            node: None,
             peaks: BTreeMap::from([(CaseId::new("go"), Bytes::new(9 << 20))]),
             order_why: Some("two cases that fit".to_owned()),
             window_why: Some("starts are short".to_owned()),
@@ -254,6 +255,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             share: None,
             enforced: None,
             resources: Some(ResourceUse { cpu: Duration::from_millis(400), ..ResourceUse::default() }),
+            requests: None,
             restarts: vec![UnitRestart {
                 unit: UnitId::new("nginx-1"),
                 how: "status 1".to_owned(),
