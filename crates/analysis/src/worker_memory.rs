@@ -137,6 +137,7 @@ mod tests {
             resources: Some(ResourceUse { memory_peak: mib(*peak), ..ResourceUse::default() }),
             restarts: Vec::new(),
             settings: BTreeMap::new(),
+            requests: None,
         };
         trial.parts = parts.iter().map(part).collect();
         trial
