@@ -93,7 +93,11 @@ fn what_does_not_calibrate_says_what_to_do() {
     let loaded = MadeUp { id: "loaded", connections: 16, ..SINGLE };
     let other = MadeUp { id: "other", ..SINGLE };
     for (cases, name, expected) in [
-        (vec![loaded], None, "measure one: stampede compare markdown --runtimes nginx-fpm --load closed:1 --cpus 1"),
+        (
+            vec![loaded],
+            None,
+            "measure one first: stampede compare markdown --runtimes nginx-fpm --load closed:1 --cpus 1",
+        ),
         (vec![SINGLE, other], None, "choose with --case: single, other"),
         (vec![SINGLE], Some("loaded"), "--case loaded is no case of study 20260301"),
         (vec![MadeUp { stalled: 25, ..SINGLE }], None, "stalled by its quota of 1 CPU in 50 % of the periods"),

@@ -310,7 +310,7 @@ pub struct SloFlag {
 /// What stands around each runtime.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TopologyFlags {
-    /// Copies of each runtime behind a balancer, all under the one total limit [default: 1]
+    /// Copies of each runtime behind a balancer (in a cluster without one), all under the one total limit [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Topology")]
     pub replicas: Option<String>,
     /// Balancer in front of the replicas: nginx or haproxy

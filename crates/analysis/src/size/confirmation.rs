@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_size_holds_where_the_upper_ends_do() {
         use SizeVerdict as V;
-        let near = [0.93, 0.95, 0.94, 0.96];
+        let near = [0.95, 0.98, 0.96, 0.99];
         let wide: Vec<f64> = near.iter().cycle().take(8).copied().collect();
         for (name, loads, headrooms, failed, expected) in [
             ("well below", &[0.4, 0.42, 0.41, 0.4][..], &[0.6, 0.62, 0.61, 0.6][..], 0, V::Confirmed),

@@ -231,7 +231,9 @@ impl<'a> Known<'a> {
     fn next_confirmation(&self, confirmations: &[(usize, Confirmation)]) -> Option<(usize, u32)> {
         let with = |verdict| confirmations.iter().filter(move |(_, confirmation)| confirmation.verdict == verdict);
         if let Some((cell, open)) = with(SizeVerdict::Open).next() {
-            let next = [FIRST_BLOCKS, 2 * FIRST_BLOCKS, 4 * FIRST_BLOCKS, MOST_BLOCKS].into_iter().find(|look| *look > open.blocks);
+            let next = [FIRST_BLOCKS, 2 * FIRST_BLOCKS, 4 * FIRST_BLOCKS, MOST_BLOCKS]
+                .into_iter()
+                .find(|look| *look > open.blocks);
             return Some((*cell, next.unwrap_or(MOST_BLOCKS).saturating_sub(open.blocks).max(1)));
         }
         let price = |place: usize| self.grid.cells().get(place).map_or(f64::INFINITY, |cell| cell.price);

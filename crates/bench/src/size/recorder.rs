@@ -12,10 +12,10 @@ use stampede_core::{Role, TunableKind};
 
 use super::HEADROOM;
 use super::recorded::{Figures, Line, Place, SUBJECTS, Subject, TRIALS_NEAR, grids, wanted};
-use crate::args::{UnderTest, seconds};
 use crate::circumstances::Circumstances;
 use crate::compare::Compare;
 use crate::failure::Failure;
+use crate::flags::{UnderTest, seconds};
 use crate::jsonl;
 use crate::progress::tell;
 

@@ -77,9 +77,9 @@ fn what_is_not_exported_is_told() {
         (&["kubernets", "nginx-fpm", "markdown", "-o", new][..], "a similar value exists: 'kubernetes'"),
         (&["config", "ngnix-fpm", "markdown", "-o", new], "did you mean nginx-fpm?"),
         (&["config", "nginx-fpm", "markdwon", "-o", new], "did you mean markdown?"),
-        (&["config", "-o", new], "it is not said what is exported"),
+        (&["config", "-o", new], "nothing to export was named"),
         (&["config", "nginx-fpm", "markdown", "-o", full], "is not empty"),
-        (&["config", "nginx-fpm", "markdown", "-o", new, "--listen", "0.0.0.0:80"], "ports below 1024 are root's"),
+        (&["config", "nginx-fpm", "markdown", "-o", new, "--listen", "0.0.0.0:80"], "ports below 1024 need root"),
         (&["config", "nginx-fpm", workload, "-o", &inside], "lie one in the other"),
         (&["config", "nginx-fpm,go", "markdown", "-o", new], "name one of nginx-fpm, go with --case"),
         (&["config", "frankenphp-binary", "markdown", "-o", new], "frankenphp-binary"),
@@ -124,7 +124,7 @@ fn the_best_case_of_a_study_is_exported_with_its_settings() {
         said
     };
     let said = export("kubernetes", &[]);
-    assert!(said.stderr.contains("measured nginx 1.22.1, PHP 8.2.29 NTS, and what is here is"), "{}", said.stderr);
+    assert!(said.stderr.contains("measured nginx 1.22.1, PHP 8.2.29 NTS, and nginx "), "{}", said.stderr);
     let read = |path: &str| fs::read_to_string(out.join(path)).unwrap();
     let dockerfile = read("Dockerfile");
     for part in ["case single of study 20260301-120000-made", "'nginx=", "-fpm=", "-mbstring=", "'php-parsedown="] {

@@ -145,7 +145,7 @@ fn a_rate_that_generators_cannot_send_is_warned_of_with_the_figure() {
     let args = ["load", &url(&server), "--load", "open:1000000", "-d", "100ms", "--generators", "local:2"];
     let said = Stage::new().run(&args);
     let warned = "the load is 1000000 requests a second, and the generators can send ";
-    assert!(said.stderr.contains(warned) && said.stderr.contains("add generators or processors"), "{said:?}");
+    assert!(said.stderr.contains(warned) && said.stderr.contains("add generators, give them more CPUs"), "{said:?}");
 }
 
 #[test]

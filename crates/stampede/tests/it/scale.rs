@@ -163,6 +163,7 @@ fn an_interrupt_leaves_nothing() {
 
 /// A page of 10 ms on Knative: what is forecast to hold is confirmed on real instances, which are no more than were promised.
 #[test]
+#[ignore = "takes two minutes; what is searched and confirmed is decided without servers in stampede's tests::size"]
 fn a_service_is_sized_by_forecasts_and_confirmed_on_instances() {
     if !have("a_service_is_sized_by_forecasts_and_confirmed_on_instances", &["php"]) {
         return;
