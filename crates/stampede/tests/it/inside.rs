@@ -101,7 +101,6 @@ const FAULTS: &[Fault] = &[
 const HEALTHY: &[&[&str]] = &[
     &["hello", "--runtimes", "nginx-fpm"],
     &["hello", "--runtimes", "php-cli-server"],
-    &["hello", "--runtimes", "roadrunner"],
     &["markdown", "--runtimes", "apache-mod-php"],
     &["mix", "--runtimes", "nginx-fpm"],
     &["hello", "--runtimes", "swoole"],

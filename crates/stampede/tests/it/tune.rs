@@ -174,7 +174,7 @@ fn a_deployment_is_made_better_step_by_step_and_each_says_why() {
     assert!(found["held"]["verdicts_by_p99"].is_array(), "{found}");
     let conclusion = found["conclusion"].as_str().unwrap();
     for part in
-        ["2 of 2 changes are worth keeping", "beside first, the last has", "beside own.yaml/unshared, the last has"]
+        ["2 of 2 changes improved it", "beside first, the last has", "beside own.yaml/unshared, the last has"]
     {
         assert!(conclusion.contains(part), "{part}: {found}");
     }
