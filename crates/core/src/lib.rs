@@ -140,7 +140,7 @@ pub use slo::{ParseSloError, Percentile, Slo, SloSecond, SloTerm};
 pub use status::{DatabaseLogin, PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
 pub use step::StepRecord;
 pub use stored_study::StoredStudy;
-pub use study::{ChosenByFlags, ErrorModel, Rounds, Study, StudyKind};
+pub use study::{CONFIRMING_BLOCKS, ChosenByFlags, ErrorModel, Rounds, Study, StudyKind};
 pub use topology::{
     Balance, Balancer, BalancerKind, ClientLink, PartShare, ReadyBy, Restart, Service, ServiceKind, Topology,
 };

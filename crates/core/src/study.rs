@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BlockOrder, Case, CaseId, Groundwork, Machine, Slo, StudyId, WindowsFrom, WorkloadId};
 
+/// Blocks that a size has at each look of its confirmation, the last of which ends it (docs/adr/0047).
+pub const CONFIRMING_BLOCKS: [u32; 4] = [4, 8, 16, 32];
+
 /// What a study asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

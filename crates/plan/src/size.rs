@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{
-    Balance, Balancer, BalancerKind, Bytes, Candidate, CaseId, Cpus, DefaultsContext, Limits, Load, Role, Rounds,
-    SloTerm, Topology, TunableKind, Tuning, TuningProblem, short_time,
+    Balance, Balancer, BalancerKind, Bytes, CONFIRMING_BLOCKS, Candidate, CaseId, Cpus, DefaultsContext, Limits, Load,
+    Role, Rounds, SloTerm, Topology, TunableKind, Tuning, TuningProblem, short_time,
 };
 use stampede_scale::Tariff;
 
@@ -43,7 +43,7 @@ const DEFAULT_HEADROOM: f64 = 0.2;
 const MOST_HEADROOM: f64 = 4.0;
 
 /// Blocks of the first look of a confirmation, and of its last.
-const BLOCKS: (u32, u32) = (4, 16);
+const BLOCKS: (u32, u32) = (CONFIRMING_BLOCKS[0], CONFIRMING_BLOCKS[CONFIRMING_BLOCKS.len() - 1]);
 
 /// Limits that are searched by default, as far as this machine has them: each about 1.4 times the one before.
 const CPUS: [u32; 14] = [100, 150, 200, 250, 350, 500, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000];
@@ -554,7 +554,7 @@ mod tests {
         };
         assert_eq!(told(300.0, 10, Some(0.001)), []);
         assert_eq!(told(10.0, 10, None)[0].fix, "use --duration 50s, or a lower percentile in --slo");
-        assert_eq!(told(10.0, 60, Some(0.0001))[0].fix, "use --duration 106s, or a larger share of errors");
+        assert_eq!(told(10.0, 60, Some(0.000_05))[0].fix, "use --duration 106s, or a larger share of errors");
     }
 
     #[test]

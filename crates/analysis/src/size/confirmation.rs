@@ -1,19 +1,20 @@
 //! Whether fresh blocks show that a size holds its objective.
 
+use stampede_core::CONFIRMING_BLOCKS;
 use stampede_stats::{Confidence, Interval, mean_interval, share_of_none};
 
 use super::grid::{SizeFigures, SizeOutcome, SizeReading, SizeRole};
 
-/// Blocks before the first look; after each look that decides nothing there are twice as many, up to [`MOST_BLOCKS`].
-pub const FIRST_BLOCKS: u32 = 4;
+/// Blocks before the first look.
+pub const FIRST_BLOCKS: u32 = CONFIRMING_BLOCKS[0];
 
 /// Blocks after which a size that is not shown to hold does not count as one that does.
-pub const MOST_BLOCKS: u32 = 32;
+pub const MOST_BLOCKS: u32 = CONFIRMING_BLOCKS[CONFIRMING_BLOCKS.len() - 1];
 
-/// How often a size that misses its objective is confirmed at most, of all its looks together: four of them, each with a quarter of
-/// it (Bonferroni).
+/// How often a size that misses its objective is confirmed at most, of all its looks together, each with the same part of it
+/// (Bonferroni).
 const ERROR: f64 = 0.0125;
-const LOOKS: f64 = 4.0;
+const LOOKS: f64 = CONFIRMING_BLOCKS.len() as f64;
 
 /// What a confirmation came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +100,12 @@ impl Confirmation {
 }
 
 impl Confirmation {
+    /// How many more blocks there are to be for the next look.
+    pub(super) fn blocks_missing(&self) -> u32 {
+        let next = CONFIRMING_BLOCKS.into_iter().find(|look| *look > self.blocks);
+        next.unwrap_or(MOST_BLOCKS).saturating_sub(self.blocks).max(1)
+    }
+
     /// The side with the longest response times beside the load, or the load.
     #[must_use]
     pub fn worst(&self) -> Option<Interval> {

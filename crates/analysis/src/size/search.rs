@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 
 use super::belief::Belief;
-use super::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, Sides, SizeVerdict};
+use super::confirmation::{Confirmation, FIRST_BLOCKS, Sides, SizeVerdict};
 use super::grid::{SizeGrid, SizeReading};
 use super::growth::{SizeGrowth, watched};
 use super::hopeless::{Demand, Hopeless, grows, hopeless};
@@ -231,10 +231,7 @@ impl<'a> Known<'a> {
     fn next_confirmation(&self, confirmations: &[(usize, Confirmation)]) -> Option<(usize, u32)> {
         let with = |verdict| confirmations.iter().filter(move |(_, confirmation)| confirmation.verdict == verdict);
         if let Some((cell, open)) = with(SizeVerdict::Open).next() {
-            let next = [FIRST_BLOCKS, 2 * FIRST_BLOCKS, 4 * FIRST_BLOCKS, MOST_BLOCKS]
-                .into_iter()
-                .find(|look| *look > open.blocks);
-            return Some((*cell, next.unwrap_or(MOST_BLOCKS).saturating_sub(open.blocks).max(1)));
+            return Some((*cell, open.blocks_missing()));
         }
         let price = |place: usize| self.grid.cells().get(place).map_or(f64::INFINITY, |cell| cell.price);
         let cheapest = with(SizeVerdict::Confirmed).map(|(cell, _)| price(*cell)).reduce(f64::min);

@@ -5,7 +5,7 @@
 
 use stampede_core::{Bytes, Cpus};
 
-use super::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, Sides, SizeVerdict};
+use super::confirmation::{Confirmation, FIRST_BLOCKS, Sides, SizeVerdict};
 use super::grid::SizeReading;
 use super::outcome::SizeChoice;
 use super::search::SizeStage;
@@ -133,9 +133,7 @@ pub fn service_step(
     let found = service_found(question, cells, readings);
     let with = |verdict| found.confirmations.iter().filter(move |(_, confirmation)| confirmation.verdict == verdict);
     if let Some((cell, open)) = with(SizeVerdict::Open).next() {
-        let next = [FIRST_BLOCKS, 2 * FIRST_BLOCKS, MOST_BLOCKS].into_iter().find(|look| *look > open.blocks);
-        let blocks = next.unwrap_or(MOST_BLOCKS).saturating_sub(open.blocks).max(1);
-        return ServiceStep::Confirm { cell: *cell, blocks };
+        return ServiceStep::Confirm { cell: *cell, blocks: open.blocks_missing() };
     }
     let chosen = found.choice.as_ref().and_then(|choice| cells.get(choice.cell)).map(|cell| cell.price);
     let most = if chosen.is_some() { MOST_REFUTED } else { MOST_REFUTED_OF_NONE };

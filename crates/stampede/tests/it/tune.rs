@@ -173,9 +173,7 @@ fn a_deployment_is_made_better_step_by_step_and_each_says_why() {
     assert!(judged("last", "own.yaml/unshared").is_some(), "{found}");
     assert!(found["held"]["verdicts_by_p99"].is_array(), "{found}");
     let conclusion = found["conclusion"].as_str().unwrap();
-    for part in
-        ["2 of 2 changes improved it", "beside first, the last has", "beside own.yaml/unshared, the last has"]
-    {
+    for part in ["2 of 2 changes improved it", "beside first, the last has", "beside own.yaml/unshared, the last has"] {
         assert!(conclusion.contains(part), "{part}: {found}");
     }
     for part in ["opcache.enable=1", "which ran out in", "step 3: replica 0.1 -> 0."] {
