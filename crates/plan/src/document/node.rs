@@ -50,8 +50,15 @@ pub(super) fn parse(text: &str) -> Result<Spanned<Node>, Error> {
 pub(crate) fn deserialize<T: DeserializeOwned>(text: &str, options: Options) -> Result<T, Error> {
     serde_saphyr::with_deserializer_from_str_with_options(text, options, |yaml| {
         let mut yaml = <dyn erased_serde::Deserializer<'_>>::erase(yaml);
-        erased_serde::deserialize(&mut yaml).map_err(Error::custom)
+        erased_serde::deserialize(&mut yaml).map_err(|error| Error::custom(innermost(&error.to_string())))
     })
+}
+
+/// What is wrong and where, without the places of all that holds it: each value that is left because of a mistake within it adds
+/// its own.
+fn innermost(text: &str) -> &str {
+    const AT: &str = " at line ";
+    text.match_indices(AT).nth(1).map_or(text, |(next, _)| &text[..next])
 }
 
 /// What such a file never needs more of. Aliases are counted after they are followed, so that few bytes cannot become many.
@@ -151,5 +158,30 @@ impl<'de> Visitor<'de> for Nodes {
             map.push(entry);
         }
         Ok(Node::Map(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[test]
+    fn a_mistake_within_values_has_one_place() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Inner {
+            #[expect(dead_code, reason = "it is read, and that is the test")]
+            path: String,
+        }
+        #[derive(Debug, Deserialize)]
+        struct Outer {
+            #[expect(dead_code, reason = "it is read, and that is the test")]
+            all: Vec<Inner>,
+        }
+        let text = "all:\n  - path: /\n    pth: /\n";
+        let error = deserialize::<Outer>(text, Options::default()).unwrap_err().to_string();
+        assert_eq!(error, "unknown field `pth`, expected one of path at line 3, column 5");
     }
 }
