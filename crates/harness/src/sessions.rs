@@ -62,7 +62,9 @@ pub(crate) fn visits(workload: &Workload, exchanges: &[LoadExchange], case: &Cas
 /// Bytes on disk of a file in the folders of sessions, the mean; nothing where there is none, or nobody to look.
 async fn mean_file(running: &dyn Running) -> Option<u64> {
     // Blocks of 512 bytes: `%b` of find (https://www.gnu.org/software/findutils/manual/html_mono/find.html#Size-Directives).
-    let look = "find \"$@\" -type f -printf '%b\\n' 2>/dev/null | awk '{n++; s+=$1} END {if (n) print int(s*512/n)}'";
+    // Hidden files are a repository's, not sessions: `.gitignore` keeps the folder of a fresh Laravel.
+    let look = "find \"$@\" -type f ! -name '.*' -printf '%b\\n' 2>/dev/null | \
+                awk '{n++; s+=$1} END {if (n) print int(s*512/n)}'";
     let args = ["-c", look, "sh"].into_iter().chain(SESSION_FOLDERS).map(str::to_owned).collect();
     let program = Program { path: "/bin/sh".to_owned(), args, env: BTreeMap::new() };
     running.ask(&program, ASK_TIME).await.ok()?.trim().parse().ok()

@@ -21,7 +21,7 @@ const SEED: u64 = 1;
 /// Of whole seconds.
 const SECOND: Duration = Duration::from_secs(1);
 /// What samples may take, as a share of the deployment's CPU limit.
-const MOST_COST: f64 = 0.02;
+const MOST_COST: f64 = 0.01;
 /// What a look at a thread takes, until it is known: 7 us where it did not run since the last one, and up to 50 us on a busy machine.
 const LOOK: Duration = Duration::from_micros(40);
 /// How many looks that guess is worth.
@@ -182,12 +182,12 @@ mod tests {
         let of = |cpus: f64, looks, ms| affordable(MOST_COST * cpus, 99, looks, Duration::from_millis(ms));
         // 1 % of a processor is 101 us in each of 99 instants.
         for (cpus, looks, ms, most) in [
-            (0.5, 0, 0, 2),
-            (1.0, 0, 0, 5),
-            (0.5, 10_000, 500, 2),
-            (0.5, 10_000, 70, 14),
+            (0.5, 0, 0, 1),
+            (1.0, 0, 0, 2),
+            (0.5, 10_000, 500, 1),
+            (0.5, 10_000, 70, 7),
             (0.1, 10_000, 1_000, 1),
-            (8.0, 10_000, 70, 225),
+            (8.0, 10_000, 70, 112),
         ] {
             assert_eq!(of(cpus, looks, ms), most, "{cpus} CPUs, {looks} looks in {ms} ms");
         }

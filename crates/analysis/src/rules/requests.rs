@@ -76,7 +76,7 @@ pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
     ))
 }
 
-/// Requests had no answer when the drain was over: connections that no worker serves, or answers slower than the drain.
+/// Requests had no answer seconds after the load's end: connections that no worker serves, or answers slower than the drain.
 pub(super) fn unfinished(record: &Record<'_>) -> Option<Finding> {
     let unfinished: u64 =
         record.measurements().map(|measured| measured.warm_up.unfinished + measured.requests.unfinished).sum();
@@ -85,7 +85,7 @@ pub(super) fn unfinished(record: &Record<'_>) -> Option<Finding> {
             "unfinished-requests",
             Severity::Error,
             format!(
-                "{unfinished} requests had no answer when the drain was over: the load was smaller than {}.",
+                "{unfinished} requests were still unanswered seconds after the load had ended: it was smaller than {}.",
                 record.case.load
             ),
             [("unfinished", unfinished as f64)],
