@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use stampede_catalogue::BuiltIn;
 use stampede_core::{
-    App, AppKind, Availability, Balance, Balancer, BalancerKind, Composer as _, Requirement, Runtime, ServiceKind,
-    Topology,
+    App, AppKind, Availability, Balance, Balancer, BalancerKind, Candidate, CaseId, Composer as _, Requirement,
+    Runtime, ServiceKind, Topology,
 };
 use stampede_plan::Catalogue as _;
 use stampede_platforms::DetectedNeeds;
@@ -47,6 +47,19 @@ pub async fn installed_runtimes() -> Vec<String> {
     installed
 }
 
+/// Which of these cases cannot run here: what each lacks and how to get it, a sentence. Packages of PHP do not count, since commands
+/// under `prepare` may bring them.
+pub async fn lacking(candidates: &[Candidate]) -> Vec<(CaseId, String)> {
+    let mut lacking = Vec::new();
+    for candidate in candidates {
+        let missing = without_packages(candidate.needs(&candidate.app)).await.missing;
+        if !missing.is_empty() {
+            lacking.push((candidate.id.clone(), missing.join("; ")));
+        }
+    }
+    lacking
+}
+
 /// What a runtime needs whatever it serves.
 async fn look(runtime: &dyn Runtime) -> DetectedNeeds {
     let kinds = [
@@ -58,8 +71,11 @@ async fn look(runtime: &dyn Runtime) -> DetectedNeeds {
     ];
     // Of several kinds one is enough.
     let Some(kind) = kinds.into_iter().find(|kind| runtime.serves(kind)) else { return DetectedNeeds::default() };
-    let mut needs = runtime.requires(&App::new("", kind));
     // Packages belong to an application, and there is none here.
+    without_packages(runtime.requires(&App::new("", kind))).await
+}
+
+async fn without_packages(mut needs: Vec<Requirement>) -> DetectedNeeds {
     needs.retain(|need| !matches!(need, Requirement::PhpPackage { .. }));
     DetectedNeeds::here(&needs).await
 }

@@ -23,7 +23,7 @@ mod this_machine;
 mod whole_file;
 
 pub use folders::{cache_folder, state_folder};
-pub use installed::{Installable, installed_runtimes, runtimes, services};
+pub use installed::{Installable, installed_runtimes, lacking, runtimes, services};
 pub use onlooker::Onlooker;
 pub use open_files::raise_open_files;
 pub use platform::{LOOK, containers, local_config, software_source};

@@ -1,6 +1,6 @@
 //! What a plan of a comparison says in a few words, before anything is measured.
 
-use stampede_core::{Candidate, Requirement, Rounds};
+use stampede_core::{Candidate, CaseId, Requirement, Rounds};
 
 use crate::compare::ComparePlan;
 
@@ -14,19 +14,15 @@ fn lacking(candidate: &Candidate) -> Vec<&'static str> {
 }
 
 impl ComparePlan {
-    /// What would be measured, as far as it is known before anything is started, and without the cases of these runtimes, which are
-    /// missing; with a line break at its end.
+    /// What would be measured, as far as it is known before anything is started, and without the cases that lack something, which is
+    /// said; with a line break at its end.
     #[must_use]
-    pub fn outline(&self, missing: &[String]) -> String {
+    pub fn outline(&self, lacking: &[(CaseId, String)]) -> String {
         let ComparePlan { workload, candidates, limits, load, warm_up, duration, rounds, at, .. } = self;
-        let is_missing =
-            |candidate: &&Candidate| missing.iter().any(|name| name.as_str() == candidate.runtime.id().as_str());
-        let (absent, here): (Vec<&Candidate>, Vec<&Candidate>) = candidates.iter().partition(is_missing);
-        let [absent, ids] = [absent, here].map(|of| of.iter().map(|one| one.id.as_str()).collect::<Vec<_>>());
-        let absent = match absent[..] {
-            [] => String::new(),
-            _ => format!("skipped, not installed: {}\n", absent.join(", ")),
-        };
+        let lacks = |id: &CaseId| lacking.iter().any(|(lacks, _)| lacks == id);
+        let here = candidates.iter().filter(|candidate| !lacks(&candidate.id));
+        let ids: Vec<&str> = here.map(|candidate| candidate.id.as_str()).collect();
+        let skipped: String = lacking.iter().map(|(id, what)| format!("skipped: {id} {what}\n")).collect();
         let open = at.map_or_else(String::new, |share| {
             format!(
                 "then response times at {share} of the slowest one's throughput, and at {share} of each one's own\n"
@@ -50,9 +46,9 @@ impl ComparePlan {
             Rounds::Auto { max_time } => format!("rounds until the result is clear, for {} at most", time(*max_time)),
         };
         format!(
-            "{}: {}\n{absent}{} CPU and {} each, load {load}\n{windows}, {rounds}\n{open}",
+            "{}: {}\n{skipped}{} CPU and {} each, load {load}\n{windows}, {rounds}\n{open}",
             workload.id,
-            ids.join(", "),
+            if ids.is_empty() { "no case can run here".to_owned() } else { ids.join(", ") },
             limits.cpus,
             limits.memory
         )

@@ -16,8 +16,9 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
     let (plan, place) = Failure::both(plan, study.on(host))?;
     let metric = read_metric(metric.metric)?;
     if dry_run {
-        let missing = if plan.platform == PlatformChoice::Local { list::not_installed()? } else { Vec::new() };
-        screen::print(&plan.outline(&missing))?;
+        let is_here = plan.platform == PlatformChoice::Local;
+        let lacking = if is_here { list::lacking(&plan.candidates)? } else { Vec::new() };
+        screen::print(&plan.outline(&lacking))?;
         return Ok(Exit::Done);
     }
     let kind = if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare };

@@ -4,7 +4,7 @@ pub(crate) mod args;
 
 use std::path::Path;
 
-use stampede_core::{CaseId, Rounds, StudyKind, printable};
+use stampede_core::{Candidate, CaseId, Rounds, StudyKind, printable};
 use stampede_machine::Installable;
 use stampede_plan::Catalogue;
 use stampede_report::list::{self, StudyEntry};
@@ -43,10 +43,9 @@ pub(crate) fn installed() -> Result<Vec<String>, Failure> {
     waited(stampede_machine::installed_runtimes())
 }
 
-/// Those for which something is missing.
-pub(crate) fn not_installed() -> Result<Vec<String>, Failure> {
-    let lacks = |one: Installable| (!one.missing.is_empty()).then_some(one.name);
-    Ok(waited(stampede_machine::runtimes())?.into_iter().filter_map(lacks).collect())
+/// Which of these cannot run here, and what they lack.
+pub(crate) fn lacking(candidates: &[Candidate]) -> Result<Vec<(CaseId, String)>, Failure> {
+    waited(stampede_machine::lacking(candidates))
 }
 
 /// What is installed where this runs, for a Stampede outside of the container that this runs in.

@@ -140,7 +140,7 @@ fn the_order_of_a_plan_is_that_of_its_comparison_alone() {
 fn a_dry_run_says_what_would_be_measured_and_starts_nothing() {
     let machine = MadeUp::serving(|_| 100.0);
     let app = workload("fatal");
-    if crate::list::not_installed().unwrap().iter().any(|name| name == "php-cli-server") {
+    if !crate::list::installed().unwrap().iter().any(|name| name == "php-cli-server") {
         crate::screen::note("skipped a_dry_run_says_what_would_be_measured_and_starts_nothing: no php");
         return;
     }
@@ -153,5 +153,7 @@ fn a_dry_run_says_what_would_be_measured_and_starts_nothing() {
     assert!(said.code == 0 && said.stdout.contains(told), "{said:?}");
     let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--at", "70%", "--dry-run"]);
     assert!(said.code == 0 && said.stdout.contains("then response times at 70 % of the slowest"), "{said:?}");
+    let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--php", "5.3", "--dry-run"]);
+    assert!(said.code == 0 && said.stdout.contains("\nskipped: php-cli-server@5.3 needs php of PHP 5.3"), "{said:?}");
     assert_eq!((machine.launches(), machine.purposes()), (0, Vec::new()));
 }
