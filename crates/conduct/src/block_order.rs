@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use stampede_core::{BlockOrder, Bytes, Load, Study, StudyKind};
+use stampede_harness::alternates;
 use stampede_plan::{ComparePlan, OrderChoice};
 
 use crate::exit::Failure;
@@ -13,12 +14,18 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// What is left free: a deployment may need more than its pilot did.
 const SPARE: f64 = 1.2;
 
-/// Says how the cases of a study are measured, which has its cases and what pilots found by now: writes it into the study.
+/// Says how the cases of a study are measured, which has its cases and what pilots found by now, `cycle` as far as it is known: how long
+/// a client of the slowest waits for an answer. Writes it into the study.
 ///
 /// # Errors
 ///
 /// When turns are asked for and cannot be.
-pub(crate) fn settle(study: &mut Study, plan: &ComparePlan, memory: Bytes) -> Result<(), Failure> {
+pub(crate) fn settle(
+    study: &mut Study,
+    plan: &ComparePlan,
+    memory: Bytes,
+    cycle: Option<Duration>,
+) -> Result<(), Failure> {
     let up = up_together(study, memory);
     let (order, why) = match plan.order {
         OrderChoice::Always(BlockOrder::Windows) => (BlockOrder::Windows, None),
@@ -32,6 +39,7 @@ pub(crate) fn settle(study: &mut Study, plan: &ComparePlan, memory: Bytes) -> Re
         },
         OrderChoice::Auto => {
             let against = against(study, plan.scenario.is_some() || plan.workload.cookies).map(str::to_owned);
+            let against = against.or_else(|| slow(study.duration, cycle));
             match against.map_or_else(|| up.as_ref().err().cloned(), Some) {
                 None => (BlockOrder::Turns, Some("their loads are closed, and they fit into the memory".to_owned())),
                 Some(why) => (BlockOrder::Windows, Some(why)),
@@ -70,6 +78,16 @@ fn against(study: &Study, is_scenario: bool) -> Option<&'static str> {
         return Some("p99.9 is made of rare events that turns may miss");
     }
     (study.duration > LONGEST).then_some("its windows are long, to show what servers become")
+}
+
+/// That answers take too long for turns, where they do.
+fn slow(window: Duration, cycle: Option<Duration>) -> Option<String> {
+    let cycle = cycle.filter(|cycle| !alternates(window, *cycle))?;
+    Some(format!(
+        "a client of the slowest waits {:.2} s for an answer, so that a window of {} s has too few turns",
+        cycle.as_secs_f64(),
+        window.as_secs_f64()
+    ))
 }
 
 /// How many cases may be up at once, whichever these are, or why not even two: each as large as its pilot was and a fifth more, or
@@ -136,6 +154,14 @@ mod tests {
                 "{limits:?} {peaks:?} {memory}"
             );
         }
+    }
+
+    #[test]
+    fn slow_answers_speak_against_turns() {
+        let of = |window, cycle: Option<u64>| slow(Duration::from_secs(window), cycle.map(Duration::from_millis));
+        assert_eq!([of(8, None), of(8, Some(400)), of(3, Some(90))], [None, None, None]);
+        let told = "a client of the slowest waits 0.24 s for an answer, so that a window of 3 s has too few turns";
+        assert_eq!(of(3, Some(240)).as_deref(), Some(told));
     }
 
     #[test]

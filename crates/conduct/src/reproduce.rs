@@ -282,7 +282,7 @@ impl<'a> Experiment<'a> {
             record.go_on_with(earlier);
         } else if table.prepared.iter().all(|prepared| prepared.scaling.is_none()) {
             // Other instances come and go by themselves.
-            block_order::settle(&mut study, &of_row, site.bench().host.size().memory)?;
+            block_order::settle(&mut study, &of_row, site.bench().host.size().memory, None)?;
         }
         let context = TrialContext {
             workload: &of_row.workload,

@@ -161,7 +161,7 @@ pub(crate) async fn conduct_ready(
         study = earlier.study.clone();
         study.resumed_at.push(started_at);
     } else {
-        let settled = block_order::settle(&mut study, plan, memory);
+        let settled = block_order::settle(&mut study, plan, memory, None);
         // Pilots may need less than the limits, so that more of them fit.
         settled.or_else(|problem| if has_pilots { Ok(()) } else { Err(problem) })?;
         find_floor(&mut study, plan, record.store())?;
@@ -177,16 +177,16 @@ pub(crate) async fn conduct_ready(
     if has_pilots {
         let platform = &*site.ground.platform;
         let pilots = stampede_harness::pilots(platform, &study, &ready.prepared, &context, &mut sinks).await;
-        let PilotFindings { warm_ups, peaks, costs } = pilots.map_err(Failure::missing)?;
+        let PilotFindings { warm_ups, peaks, costs, cycle } = pilots.map_err(Failure::missing)?;
         (study.groundwork.warm_ups, study.groundwork.peaks) = (warm_ups, peaks);
-        block_order::settle(&mut study, plan, memory)?;
-        find_floor(&mut study, plan, sinks.record.store())?;
         if request.chooses_window() {
             let chosen = stampede_analysis::window(&costs).filter(|(window, _)| *window <= plan.duration);
             let (window, why) = chosen.unwrap_or_else(|| (plan.duration, "no pilot came to rest".to_owned()));
             bench.note(&format!("windows of {window:?}: {why} (--duration fixes it)"));
             (study.duration, study.groundwork.window_why) = (window, Some(why));
         }
+        block_order::settle(&mut study, plan, memory, cycle)?;
+        find_floor(&mut study, plan, sinks.record.store())?;
     }
     if let Some(why) = study.groundwork.order_why.as_ref().filter(|_| is_new) {
         bench.note(&format!("measured in {}: {why}", study.order));

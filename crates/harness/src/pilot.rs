@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_analysis::{LifetimeCost, MOST_PILOT, PilotWatch, untold};
-use stampede_core::{Bytes, CaseId, Outcome, Study, WarmUp};
+use stampede_core::{Bytes, CaseId, Load, Outcome, Study, WarmUp};
 use stampede_seam::Platform;
 
 use crate::context::{Place, Timing, TrialContext};
@@ -24,6 +24,8 @@ pub struct PilotFindings {
     pub peaks: BTreeMap<CaseId, Bytes>,
     /// What a lifetime of each costs, and how it scatters.
     pub costs: Vec<LifetimeCost>,
+    /// How long a client waits for an answer of the slowest, on average, where clients wait for their answers.
+    pub cycle: Option<Duration>,
 }
 
 /// Runs a pilot of each case of a study. A pilot ends when it has come to rest, after half a minute at the latest, or its part of the
@@ -68,9 +70,18 @@ pub async fn pilots(
         sink.take(&Event::PilotEnded(case, &warm_up)).await?;
         if let Some(loaded) = loaded {
             let (piece, rates) = watch.at_rest();
+            found.cycle = found.cycle.max(cycle(&prepared.case.load, &rates));
             found.costs.push(LifetimeCost { beside: took.saturating_sub(loaded) + warm_up.length, rates, piece });
         }
         found.warm_ups.insert(case.clone(), warm_up);
     }
     Ok(found)
+}
+
+/// How long a client waits for an answer, by Little's law (https://doi.org/10.1287/opre.9.3.383), where
+/// each has one request in flight.
+fn cycle(load: &Load, rates: &[f64]) -> Option<Duration> {
+    let Load::Closed { connections } = load else { return None };
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    (mean > 0.0).then(|| Duration::from_secs_f64(f64::from(*connections) / mean))
 }

@@ -15,6 +15,7 @@ use stampede_seam::Platform;
 
 pub(crate) use self::alternating::{Alternating, TurnEnd};
 pub(crate) use self::schedule::Pace;
+pub use self::schedule::alternates;
 
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Sink, SinkError};

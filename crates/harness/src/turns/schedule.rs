@@ -17,6 +17,9 @@ const CYCLES: u32 = 4;
 /// Fewer turns would not alternate; more than this tell little more of a lifetime.
 const TURNS: (u32, u32) = (2, 60);
 
+/// With fewer, whatever a neighbour does for some seconds meets one deployment and not the next.
+const ENOUGH: u32 = 4;
+
 /// Turns are counted in periods of this length where no quota is held.
 const PERIOD: Duration = Duration::from_millis(100);
 
@@ -46,6 +49,18 @@ pub(crate) struct TurnPlan {
     pub(crate) span: TurnSpan,
 }
 
+/// Into how many turns a window is cut where a client waits so long for an answer.
+fn cut(window: Duration, cycle: Duration) -> u32 {
+    (window.as_secs_f64() / AIM.max(cycle * CYCLES).as_secs_f64()).round() as u32
+}
+
+/// Whether deployments alternate often enough in a window of this length where a client waits so long for an answer of the slowest: in
+/// four turns at least, or in as many as quick answers have.
+#[must_use]
+pub fn alternates(window: Duration, cycle: Duration) -> bool {
+    cut(window, cycle) >= cut(window, Duration::ZERO).min(ENOUGH)
+}
+
 /// The turns of a block: rounds, in each of which every deployment has one, in an order that is drawn again. A window's length is cut
 /// into turns of whole quota periods, each round's a period longer or shorter by chance.
 ///
@@ -56,9 +71,7 @@ pub(crate) fn rounds(seed: u64, block: u32, paces: &[Pace], window: Duration) ->
     let period = paces.iter().filter_map(|pace| pace.quota_period).max().unwrap_or(PERIOD);
     let period = period.max(Duration::from_millis(1));
     let longest = paces.iter().map(|pace| pace.cycle).max().unwrap_or_default();
-    let aim = AIM.max(longest * CYCLES);
-    let turns = (window.as_secs_f64() / aim.as_secs_f64()).round() as u32;
-    let turns = turns.clamp(TURNS.0, TURNS.1);
+    let turns = cut(window, longest).clamp(TURNS.0, TURNS.1);
     let periods = ((window / turns).as_secs_f64() / period.as_secs_f64()).round().max(1.0) as u32;
     let mut random = Random(seed ^ u64::from(block).wrapping_mul(0x9fb2_1c65_1e98_df25));
     let mut now = Duration::ZERO;
@@ -105,6 +118,20 @@ mod tests {
                 let off = length(&round[0]).as_millis().abs_diff(nominal_ms);
                 assert!(off <= 100 && length(&round[0]).as_millis().is_multiple_of(100), "{window_ms}: {round:?}");
             }
+        }
+    }
+
+    #[test]
+    fn slow_answers_leave_too_few_turns() {
+        for (window, cycle, enough) in [
+            (8000, 5, true),
+            (8000, 500, true),
+            (8000, 600, false),
+            (3000, 240, false),
+            (1000, 5, true),
+            (1000, 110, false),
+        ] {
+            assert_eq!(alternates(window * MS, cycle * MS), enough, "{window} {cycle}");
         }
     }
 
