@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Stampede\Tests;
 
+use PDO;
 use PHPUnit\Framework\TestCase;
 
 /**
@@ -75,17 +76,34 @@ final class RandomRowTest extends TestCase
             ['id' => $changed['id'], 'name' => "record {$changed['id']}", 'number' => $changed['number']],
             $served->ask('GET', "/row/{$changed['id']}")->json(),
         );
+        if (isset(self::$servers[$database])) {
+            self::restore(self::$servers[$database]->connect(), $changed['id']);
+        }
+    }
+
+    /**
+     * Each layer begins with the same rows: the one that was changed is as before, and all others never were another.
+     */
+    private static function restore(PDO $database, int $id): void
+    {
+        $database->exec("UPDATE records SET number = id * 7919 % 10007 WHERE id = $id");
+        $counts = $database->query('SELECT count(*), count(CASE WHEN number <> id * 7919 % 10007 '
+            . "OR name <> concat('record ', id) THEN 1 END) FROM records");
+        self::assertNotFalse($counts);
+        self::assertEquals([100_000, 0], $counts->fetch(PDO::FETCH_NUM));
     }
 
     private static function served(string $database, string $app, string $layer): ServedApp
     {
         $env = ['DATA_LAYER' => $layer];
         if ($database !== 'sqlite') {
-            $server = self::$servers[$database]
-                ??= $database === 'pgsql' ? PostgresServer::start() : MariaDbServer::start();
-            $schema = (string) file_get_contents(__DIR__ . "/../../workloads/random-row/schema/$database.sql");
-            // Each layer begins with the same rows.
-            $server->connect()->exec($schema);
+            $server = self::$servers[$database] ?? null;
+            if ($server === null) {
+                $server = $database === 'pgsql' ? PostgresServer::start() : MariaDbServer::start();
+                $schema = (string) file_get_contents(__DIR__ . "/../../workloads/random-row/schema/$database.sql");
+                $server->connect()->exec($schema);
+                self::$servers[$database] = $server;
+            }
             $env['DATABASE_URL'] = $server->url();
         }
         if ($app === 'go') {

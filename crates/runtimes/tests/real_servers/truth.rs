@@ -27,6 +27,8 @@ const FULL: u64 = 4;
 const WORK: Duration = Duration::from_millis(200);
 const LENGTH: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Rows that wait beside each other: each is asked 80 times a second at most, and its workers sleep.
+const AT_ONCE: usize = 4;
 const LIMITS: Limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(1024) };
 
 /// A runtime of which a unit tells what its workers do.
@@ -195,13 +197,21 @@ fn what_full_servers_say_is_true_under_a_known_load() {
 fn hold_to_the_truth(workers: u64) {
     let folder = tempfile::TempDir::new().expect("make a folder");
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("open the folder");
-    for row in &ROWS {
-        let Some(server) = serve(row, workers, folder.path()) else { continue };
-        let clients = Clients::begin(server.front, &format!("/?ms={}", WORK.as_millis()), row.closes);
-        let (series, busy) = sampled(&server, &clients);
-        clients.end(server);
-        judge(row, workers, &series, busy);
+    for rows in ROWS.chunks(AT_ONCE) {
+        thread::scope(|scope| {
+            for row in rows {
+                scope.spawn(|| hold_one(row, workers, folder.path()));
+            }
+        });
     }
+}
+
+fn hold_one(row: &Row, workers: u64, marks: &Path) {
+    let Some(server) = serve(row, workers, marks) else { return };
+    let clients = Clients::begin(server.front, &format!("/?ms={}", WORK.as_millis()), row.closes);
+    let (series, busy) = sampled(&server, &clients);
+    clients.end(server);
+    judge(row, workers, &series, busy);
 }
 
 fn judge(row: &Row, workers: u64, series: &[Series], busy: u64) {

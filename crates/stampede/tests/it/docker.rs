@@ -22,7 +22,7 @@ const ON_DEBIAN: [&str; 4] = ["--platform", "docker", "--base-image", BASE];
 /// The smallest Debian.
 const BARE: &str = "debian:bare";
 
-/// The archive of [`BASE`]: nginx and PHP are there, and their lists of packages are not.
+/// The archive of [`BASE`]: nginx and PHP are there.
 const SOFTWARE: &str = "bookworm-software.tar";
 
 /// An application with a database, two replicas and a balancer.
@@ -167,7 +167,6 @@ fn containers_are_compared_exported_and_started_again() {
         let (engine, stage) = (&engine, &stage);
         let folder = scope.spawn(|| images::made(engine));
         scope.spawn(|| makers::make(engine));
-        scope.spawn(|| is_an_image_itself(engine));
         scope.spawn(|| engine.ask(&["import", &debian("bookworm.tar").unwrap().display().to_string(), BARE]));
         compares(stage, engine);
         folder.join().unwrap()
@@ -186,9 +185,12 @@ fn containers_are_compared_exported_and_started_again() {
 #[test]
 fn containers_are_held_to_their_limits_and_end_with_stampede_whatever_happens_to_it() {
     let name = "containers_are_held_to_their_limits_and_end_with_stampede_whatever_happens_to_it";
-    let Some((stage, engine)) = begun(name, &[], "10.201.0.0/16") else { return };
+    let Some((stage, engine)) = begun(name, &["tar"], "10.201.0.0/16") else { return };
     // Runs of the same software follow each other: an image is made for each set of packages.
-    holds_parts_to_shares(&stage, &engine);
+    thread::scope(|scope| {
+        scope.spawn(|| is_an_image_itself(&engine));
+        holds_parts_to_shares(&stage, &engine);
+    });
     let long = ["--duration", "10m", "--load", "closed:4"];
     ends_when_killed(&stage, &engine, &[&PARTS[..], &["--no-yard-stick"], &long].concat(), "php-fpm: master", 1, ENDED);
     tells_of_memory(&stage, &engine);
@@ -197,13 +199,6 @@ fn containers_are_held_to_their_limits_and_end_with_stampede_whatever_happens_to
     let instances = ["scale", "php-cli-server", &slow, "--cpus", "0.25", "--memory", "128Mi", "--max-instances", "2"];
     ends_when_killed(&stage, &engine, &[&instances[..], &long].concat(), " -S ", 2, ENDED);
     refuses(&stage, &engine);
-}
-
-#[test]
-fn containers_are_measured_from_one_that_has_the_engines_socket_alone() {
-    let name = "containers_are_measured_from_one_that_has_the_engines_socket_alone";
-    let Some((_, engine)) = begun(name, &["tar"], "10.202.0.0/16") else { return };
-    is_an_image_itself(&engine);
     beside::measures(&engine);
 }
 

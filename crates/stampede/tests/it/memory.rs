@@ -6,11 +6,18 @@ use serde_json::Value;
 
 use crate::stage::{Stage, have, have_extension, workload};
 
-/// A short comparison under this much memory, as JSON.
-fn compared(stage: &Stage, name: &str, memory: &str, more: &[&str]) -> Value {
+/// Until files are read again and again.
+const LONG: [&str; 6] = ["--duration", "3s", "--warm-up", "2s", "--rounds", "2"];
+
+/// Until each process has worked.
+const SHORT: [&str; 6] = ["--duration", "3s", "--warm-up", "300ms", "--rounds", "1"];
+
+/// A comparison under this much memory, as JSON.
+fn compared(stage: &Stage, name: &str, memory: &str, length: &[&str], more: &[&str]) -> Value {
     let workload = workload(name);
-    let mut args = vec!["compare", &workload, "--cpus", "0.5", "--memory", memory, "--duration", "3s", "--warm-up"];
-    args.extend(["2s", "--rounds", "2", "--load", "closed:4", "--no-yard-stick", "--json", "-"]);
+    let mut args = vec!["compare", &workload, "--cpus", "0.5", "--memory", memory, "--load", "closed:4"];
+    args.extend(["--no-yard-stick", "--json", "-"]);
+    args.extend(length);
     args.extend(more);
     let said = stage.run(&args);
     stage.assert_nothing_left();
@@ -31,7 +38,7 @@ fn memory_that_is_taken_back_and_read_again_is_named() {
     }
     let stage = Stage::new();
     let runtime = ["--runtimes", "nginx-fpm", "--set", "nginx-fpm.pm.max_children=4"];
-    let small = compared(&stage, "thrashing", "64Mi", &runtime);
+    let small = compared(&stage, "thrashing", "64Mi", &LONG, &runtime);
     let group = &small["cases"][0]["trials"][0]["sampling"]["series"];
     let counts =
         group.as_array().is_some_and(|all| all.iter().any(|series| !series["columns"]["file_refaults"].is_null()));
@@ -48,7 +55,7 @@ fn memory_that_is_taken_back_and_read_again_is_named() {
     assert!(finding["evidence"]["refaults_per_request"].as_f64().unwrap() > 0.5, "{finding}");
     // Some kernels do not count them.
     assert!(finding["evidence"]["limit_hits"].as_f64().is_none_or(|hits| hits > 0.0), "{finding}");
-    let enough = compared(&stage, "thrashing", "256Mi", &runtime);
+    let enough = compared(&stage, "thrashing", "256Mi", &LONG, &runtime);
     assert_eq!(found(&enough, "memory-pressure"), None, "{enough:#}");
 }
 
@@ -59,7 +66,8 @@ fn workers_share_what_their_resident_memory_counts_for_each() {
         return;
     }
     let stage = Stage::new();
-    let study = compared(&stage, "slow", "128Mi", &["--runtimes", "nginx-fpm", "--set", "nginx-fpm.pm.max_children=3"]);
+    let flags = ["--runtimes", "nginx-fpm", "--set", "nginx-fpm.pm.max_children=3"];
+    let study = compared(&stage, "slow", "128Mi", &SHORT, &flags);
     let series = study["cases"][0]["trials"][0]["sampling"]["series"].as_array().unwrap();
     let workers: Vec<&Value> = series
         .iter()
@@ -86,7 +94,7 @@ fn workers_of_replicas_are_counted_in_each_of_them() {
     let stage = Stage::new();
     let flags =
         ["--runtimes", "nginx-fpm", "--set", "nginx-fpm.pm.max_children=3", "--replicas", "2", "--balancer", "nginx"];
-    let study = compared(&stage, "slow", "192Mi", &flags);
+    let study = compared(&stage, "slow", "192Mi", &SHORT, &flags);
     let series = study["cases"][0]["trials"][0]["sampling"]["series"].as_array().unwrap();
     let named = |end: &str| {
         let names = series.iter().filter(|series| series["source"] == "process").filter_map(|one| one["name"].as_str());

@@ -137,7 +137,7 @@ fn compare(stage: &Stage, index: &str, runtimes: &str, flags: &[&str]) -> (Said,
     fs::write(folder.join("index.php"), index).unwrap();
     let folder = folder.display().to_string();
     let fixed = ["compare", &folder, "--runtimes", runtimes, "--json", "-"];
-    let short = ["--rounds", "1", "--duration", "3s", "--warm-up", "300ms", "--no-yard-stick"];
+    let short = ["--rounds", "1", "--duration", "1500ms", "--warm-up", "300ms", "--no-yard-stick"];
     let said = stage.run(&[&fixed[..], &short, flags].concat());
     stage.assert_nothing_left();
     let study: Value = serde_json::from_str(&said.stdout).unwrap_or_default();
@@ -245,7 +245,7 @@ fn a_recorded_sign_in_works_with_two_identities_and_shows_one_who_sees_the_other
         assert!(!text.contains("ann@") && !text.contains("pa+ss"), "{text}");
     }
     let command = ["compare", &folder, "--runtimes", RUNTIMES, "--load", "closed:20", "--rounds", "1"];
-    let short = ["--duration", "2s", "--no-yard-stick", "--json", "-"];
+    let short = ["--duration", "1500ms", "--warm-up", "0s", "--no-yard-stick", "--json", "-"];
     let command = [&command[..], &short].concat();
     let said = stage.run(&command);
     assert_eq!(said.code, Some(2), "{said:?}");
@@ -316,7 +316,8 @@ fn a_kept_worker_that_shows_one_visitor_to_another_is_found_by_a_recorded_sign_i
     ];
     let folder = kept.display().to_string();
     let command = ["compare", &folder, "--runtimes", "custom", "--load", "closed:20", "--rounds", "1"];
-    let command = [&command[..], &["--duration", "2s", "--no-yard-stick", "--json", "-"]].concat();
+    let short = ["--duration", "1500ms", "--warm-up", "0s", "--no-yard-stick", "--json", "-"];
+    let command = [&command[..], &short].concat();
     let careless = KEPT_SHOP.replace("/*kept*/ session.user", "(kept ??= session.user)");
     for (shop, is_right) in [(KEPT_SHOP, true), (&*careless, false)] {
         fs::write(kept.join("shop.js"), shop).unwrap();
