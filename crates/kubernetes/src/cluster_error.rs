@@ -156,6 +156,13 @@ pub enum ClusterError {
     },
 }
 
+impl ClusterError {
+    /// Whether it may pass: the server is away, or knows no rights yet, as one that has just begun.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Refused { code: 403 | 429 | 500..=599, .. })
+    }
+}
+
 /// What an error of a kubeconfig is.
 pub(crate) fn of_kubeconfig(error: &KubeconfigError, asked: Option<&str>, known: &[String]) -> ClusterError {
     let known = match known {
