@@ -2,14 +2,14 @@
 both=(--image fast=localhost/served-fast:1 --image slow=localhost/served-slow:1)
 is_back() { api GET /readyz > "$work/readyz" 2>&1; }
 away() { # log, seconds: half of them it stands still, and for the rest nobody listens
-    local server half=$(($2 / 2))
+    local process half=$(($2 / 2))
     rm -f "$work/$1".db*
     generators=2 duration=20s compared "$1" compare "${both[@]}" --rounds 3 --json "$work/$1.json" & measuring=$!
     wait_for 180 "a case serves" serves 8
-    server=$(pgrep -P $cluster -f kube-apiserver)
-    kill -STOP "$server"
+    process=$(pgrep -P $cluster -f kube-apiserver)
+    kill -STOP "$process"
     sleep $half
-    kill -KILL "$server"
+    kill -KILL "$process"
     sleep $half
     kill -USR2 $cluster
     wait_for 120 "the API server is back" is_back

@@ -1,7 +1,7 @@
 # An image of FrankenPHP, whose Caddyfile serves localhost over HTTPS unless SERVER_NAME is another, in the cluster that test.sh has started,
 # which reads this.
 rm -f "$work"/franken.db* "$work"/named.db*
-memory=256Mi compared franken compare --image localhost/frankenphp:test --image localhost/served-fast:1 --rounds 1 --json "$work/franken.json" || [ $? = 4 ]
+memory=256Mi compared franken compare --image localhost/frankenphp:test --rounds 1 --json "$work/franken.json" || [ $? = 4 ]
 cat "$work/franken.log"
 check "FrankenPHP is given SERVER_NAME" grep -q "localhost/frankenphp:test is given SERVER_NAME=:80" "$work/franken.log"
 check "it serves" jq -e '.cases[0].trials | length == 1 and all(.outcome != "failed")' "$work/franken.json"

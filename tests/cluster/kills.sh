@@ -5,17 +5,18 @@
 both=(--image fast=localhost/served-fast:1 --image slow=localhost/served-slow:1)
 moments=$work/kills.txt
 touch "$moments"
-runs() {
-    local kind
-    for kind in apis/batch/v1/namespaces/shop/jobs apis/apps/v1/namespaces/shop/deployments api/v1/namespaces/shop/pods; do
-        api GET "/$kind?labelSelector=stampede/run" | jq -r '.items[].metadata.labels["stampede/run"]'
-    done | sort -u
+runs() { # of what there is: the label of each
+    local all="" kind
+    for kind in "apis/batch/v1/namespaces/$namespace/jobs" "apis/apps/v1/namespaces/$namespace/deployments" "api/v1/namespaces/$namespace/pods"; do
+        all+=$(api GET "/$kind?labelSelector=stampede/run") || return 1
+    done
+    jq -r '.items[].metadata.labels["stampede/run"]' <<< "$all" | sort -u
 }
 ended() { # moment, after, objects, phase, runs: waits until nothing is left of them
-    local killed=$SECONDS run
-    for run in $5; do
-        while runs | grep -qx "$run"; do
-            [ $((SECONDS - killed)) -lt 120 ] || { echo "FAILED: moment $1: $run is left: $(left | grep "$run" | tr '\n' ' ')"; return 1; }
+    local killed=$SECONDS one all
+    for one in $5; do
+        until all=$(runs) && ! grep -qx "$one" <<< "$all"; do
+            [ $((SECONDS - killed)) -lt 120 ] || { echo "FAILED: moment $1: $one is left: $(left | grep "$one" | tr '\n' ' ')"; return 1; }
             sleep 1
         done
     done
@@ -30,7 +31,8 @@ for moment in $(seq $(($(wc -l < "$moments") + 1)) "${MOMENTS:-20}"); do
     # The shell that started it goes on to its end.
     kill -KILL "$(pgrep -P $measuring -x stampede)" || { cat "$work/killed$moment.log"; echo "FAILED: it had ended by itself"; exit 1; }
     wait $measuring 2> "$work/wait.log" || true
-    own=$(runs | grep -vxF "${known:-none}" || true)
+    all=$(runs)
+    own=$(grep -vxF "${known:-none}" <<< "$all" || true)
     known+="${known:+$'\n'}$own"
     found=$(left | grep -cF "${own:-none}" || true)
     phase=$(tail -n 1 "$work/killed$moment.log" | cut -c1-60)

@@ -7,6 +7,7 @@
 #   kills     a Stampede that is killed at random moments, on three nodes (kills.sh)
 #   away      an API server that is away for a while, on three nodes (away.sh)
 #   wrong     what else may be wrong, on three nodes (wrong.sh)
+#   up        nothing: three nodes are there until standard input ends (up.sh)
 #   frankenphp  an image of FrankenPHP with its makers' Caddyfile, on three nodes (frankenphp.sh); FRANKENPHP=FILE is the program
 #
 # STAMPEDE=FILE tries that program in place of one that is built here; on three nodes, several parts may be given at once.
@@ -22,9 +23,9 @@ all)
     exit
     ;;
 load | compare) nodes=1 ;;
-nodes | kills | away | wrong | frankenphp) nodes=3 ;;
+nodes | kills | away | wrong | up | frankenphp) nodes=3 ;;
 *)
-    echo "there is no part $part: load, compare, nodes, kills, away, wrong or frankenphp" >&2
+    echo "there is no part $part: load, compare, nodes, kills, away, wrong, up or frankenphp" >&2
     exit 2
     ;;
 esac
@@ -101,8 +102,8 @@ named() { # kind role
 }
 left() {
     local kind
-    for kind in batch/v1/namespaces/shop/jobs apps/v1/namespaces/shop/deployments; do named "/apis/$kind" ""; done
-    named /api/v1/namespaces/shop/pods ""
+    for kind in "batch/v1/namespaces/$namespace/jobs" "apps/v1/namespaces/$namespace/deployments"; do named "/apis/$kind" ""; done
+    named "/api/v1/namespaces/$namespace/pods" ""
 }
 wait_for() { # seconds what command...
     local until=$((SECONDS + $1)) what=$2
@@ -119,18 +120,19 @@ check() { # what is to be true: a name, then a command
     if "$@"; then echo "ok: $name"; else echo "FAILED: $name"; exit 1; fi
 }
 
-echo '{apiVersion: v1, kind: Namespace, metadata: {name: shop}}' | make /api/v1/namespaces
+namespace=${NAMESPACE:-shop}
+echo "{apiVersion: v1, kind: Namespace, metadata: {name: $namespace}}" | make /api/v1/namespaces
 
 grant() { # gives the user "limited" what the Role has
-    "$stampede" show kubernetes-role --namespace shop --user limited > "$work/role.yaml"
-    sed '/^---$/,$d' "$work/role.yaml" | make /apis/rbac.authorization.k8s.io/v1/namespaces/shop/roles
-    sed '1,/^---$/d' "$work/role.yaml" | make /apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings
+    "$stampede" show kubernetes-role --namespace "$namespace" --user limited > "$work/role.yaml"
+    sed '/^---$/,$d' "$work/role.yaml" | make "/apis/rbac.authorization.k8s.io/v1/namespaces/$namespace/roles"
+    sed '1,/^---$/d' "$work/role.yaml" | make "/apis/rbac.authorization.k8s.io/v1/namespaces/$namespace/rolebindings"
 }
 
 study() { # log, command, then more arguments
     local log=$1 command=$2
     shift 2
-    "$stampede" "$command" "$@" --kube-context limited --namespace shop --generator-image localhost/stampede:test \
+    "$stampede" "$command" "$@" --kube-context limited --namespace "$namespace" --generator-image localhost/stampede:test \
         --generators "kubernetes:${generators:-1}" --generator-cpus 0.4 --duration "${duration:-5s}" --store "$work/${store:-$log}.db" \
         > "$work/$log.log" 2>&1
 }
@@ -139,7 +141,7 @@ compared() { # log, command, then more arguments
     study "$@" --platform kubernetes --cpus "${cpus:-0.3}" --memory "${memory:-64Mi}" --warm-up 1s --load "${driven:-closed:4}"
 }
 serves() { # for so many seconds, one under test: the windows are longer, and begin earlier
-    api GET "/api/v1/namespaces/shop/pods?labelSelector=stampede/role=server" > "$work/serving.json"
+    api GET "/api/v1/namespaces/$namespace/pods?labelSelector=stampede/role=server" > "$work/serving.json"
     jq -er --argjson least "$1" '[.items[] | select(.status.containerStatuses[0].state.running.startedAt // empty | fromdate < now - $least)]
         | .[0].metadata.name' "$work/serving.json" > "$work/serving"
 }

@@ -4,7 +4,7 @@ said() { # words, then a command that ends with exit code 2 or 3
     local words=$1 code=0
     shift
     "$@" > "$work/said.log" 2>&1 || code=$?
-    tail -n 4 "$work/said.log"
+    tail -n 3 "$work/said.log"
     { [ $code = 2 ] || [ $code = 3 ]; } && grep -q "$words" "$work/said.log" && wait_for 60 "nothing is left" nothing_left
 }
 plain=("$stampede" load http://127.0.0.1:8080/ --generators kubernetes:1 --threads 1 --duration 5s)
@@ -18,7 +18,7 @@ check "an unknown context" said 'no context "none"' "${plain[@]}" "${new[@]}" --
 check "a namespace that is not there" said 'the namespace "nowhere" is not there' "${plain[@]}" "${new[@]}" --namespace nowhere
 check "no node that fits generators" said "no node has room for pod .* Insufficient cpu" "${plain[@]}" "${new[@]}" "${shop[@]}" --generator-cpus 900
 check "generators of another version" said "0\.1\.9" "${plain[@]}" "${shop[@]}" --generator-cpus 0.2 --generator-image localhost/stampede:old
-check "an image that is no Stampede" said "stampede" "${plain[@]}" "${shop[@]}" --generator-cpus 0.2 --generator-image localhost/served-fast:1
+check "an image that is no Stampede" said "cannot be used: StartError: .* executable file not found" "${plain[@]}" "${shop[@]}" --generator-cpus 0.2 --generator-image localhost/served-fast:1
 
 # Two studies at once, whose locks are on two machines as it were.
 rm -f "$work"/{one,other}.db*

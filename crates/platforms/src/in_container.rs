@@ -118,7 +118,8 @@ fn variables() -> BTreeSet<String> {
 /// The words of the container's first process, or none where they are not shown.
 fn words_of_first() -> Vec<String> {
     let line = fs::read("/proc/1/cmdline").unwrap_or_default();
-    line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 /// How long ago the first process of the container began, to a hundredth of a second.
@@ -157,6 +158,13 @@ mod tests {
         if let Ok(group) = own_group() {
             assert!(enforced(Some(&group)).is_ok(), "{group:?}");
         }
+    }
+
+    #[test]
+    fn the_first_process_and_the_environment_show_whose_image_it_is() {
+        // Who may not see the line of another user's process sees an empty one.
+        assert_eq!(words_of_first().is_empty(), fs::read("/proc/1/cmdline").is_ok_and(|line| line.is_empty()));
+        assert!(variables().contains("PATH"));
     }
 
     #[tokio::test]
