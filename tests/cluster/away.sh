@@ -15,10 +15,12 @@ away() { # log, seconds: half of them it stands still, and for the rest nobody l
     wait_for 120 "the API server is back" is_back
     back=$SECONDS code=0
     wait $measuring || code=$?
-    echo "away for $2 s: exit code $code, $((SECONDS - back)) s after it was back"
+    echo "away for $2 s: the study ends with exit code $code, $((SECONDS - back)) s after it was back"
+    # Two minutes, unless the study has gone on for longer.
+    rest=$((120 + back - SECONDS))
     cat "$work/$1.log"
-    wait_for $((120 + back - SECONDS)) "nothing is left two minutes after an API server was away for $2 s" nothing_left
-    echo "ok: nothing is left $((SECONDS - back)) s after an API server was away for $2 s"
+    wait_for $((rest > 60 ? rest : 60)) "nothing is left after an API server was away for $2 s" nothing_left
+    echo "ok: nothing is left $((SECONDS - back)) s after the API server was back"
 }
 outcomes() { jq -c '[.cases[].trials[].outcome] | group_by(.) | map({(.[0]): length}) | add' "$work/$1.json"; }
 

@@ -118,7 +118,7 @@ impl ClusterPlatform {
         while self.over().is_none() && Instant::now() < until {
             match timeout(TRY, (self.again)(&self.ground.pods)).await {
                 Ok(Ok(again)) => {
-                    (self.tell)(&format!("{lost}: the generators' agents were started again"));
+                    (self.tell)(&format!("the generators' agents were started again: {lost}"));
                     *seen = again;
                     return Ok(seen.clone());
                 }

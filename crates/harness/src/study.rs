@@ -80,6 +80,7 @@ pub(crate) async fn lets_begin(
     sink: &mut dyn Sink,
 ) -> Result<bool, SinkError> {
     if let Some(why) = platform.over() {
+        let why = why.lines().next().unwrap_or_default();
         sink.take(&Event::Warned(&format!("the study ends here: {why}"))).await?;
         context.stop.ask();
     }
