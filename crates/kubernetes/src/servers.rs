@@ -85,10 +85,10 @@ impl Server {
         let found = making.wait(order, note, runs).await;
         let mut pods = making.or_removed(found).await?;
         pods.sort_by(|one, other| one.name.cmp(&other.name));
-        let names = pods.iter().map(|pod| pod.name.clone()).collect();
+        let places = pods.iter().map(|pod| (pod.name.clone(), pod.node.clone())).collect();
         let (tell, fate) = watch::channel(None);
         let mut watching = JoinSet::new();
-        watching.spawn(keep(run.cluster.clone(), run.name.clone(), making.part.clone(), names, tell));
+        watching.spawn(keep(run.cluster.clone(), run.name.clone(), making.part.clone(), places, tell));
         let part = making.made();
         Ok(Self { run: Arc::clone(run), part, pods, grace: order.grace, fate, _watching: watching, is_removed: false })
     }
@@ -181,7 +181,7 @@ impl Server {
             return Some(fate);
         }
         let listed = list(&self.run.cluster, &self.run.name, &self.part).await.ok()?;
-        self.pods.iter().find_map(|pod| Fate::of(&listed, &pod.name))
+        self.pods.iter().find_map(|pod| Fate::of(&listed, (&pod.name, &pod.node)))
     }
 
     /// The last lines of the log of one of its pods, and those of a container before that was started again.
@@ -427,12 +427,18 @@ async fn gone(run: &PodRun, part: &str, grace: Duration) -> Result<ServerEnd, Cl
 }
 
 /// Tells what befalls the first of these pods, once.
-async fn keep(cluster: Cluster, run: String, part: String, pods: Vec<String>, tell: watch::Sender<Option<Fate>>) {
+async fn keep(
+    cluster: Cluster,
+    run: String,
+    part: String,
+    pods: Vec<(String, String)>,
+    tell: watch::Sender<Option<Fate>>,
+) {
     loop {
         sleep(WATCH).await;
         // A cluster that does not answer for a while is asked again.
         let Ok(listed) = list(&cluster, &run, &part).await else { continue };
-        if let Some(fate) = pods.iter().find_map(|pod| Fate::of(&listed, pod)) {
+        if let Some(fate) = pods.iter().find_map(|(name, node)| Fate::of(&listed, (name, node))) {
             tell.send_replace(Some(fate));
             return;
         }
