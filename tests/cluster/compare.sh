@@ -46,7 +46,7 @@ duration=25s compared evicted compare "${both[@]}" --rounds 1 --json "$work/evic
 wait_for 180 "a case serves" serves 12
 evict "$(cat "$work/serving")"
 wait $measuring || true
-check "a trial whose pod is evicted is invalid, with pod and node" befallen evicted "^pod stampede-.* on node node-1: EvictionByEvictionAPI"
+check "a trial whose pod is evicted is invalid, with pod and node" befallen evicted "^pod stampede-.* on node node-1: (EvictionByEvictionAPI|it was deleted or evicted)"
 wait_for 90 "it leaves nothing" nothing_left
 
 mkdir -p "$work/hoard"

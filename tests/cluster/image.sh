@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Writes an image with one program and the libraries that it needs, as an archive that containerd imports.
 #
-#   tests/cluster/image.sh PROGRAM NAME:TAG OUT.tar      the program becomes /usr/local/bin/PROGRAM's name, and what is started
+#   tests/cluster/image.sh PROGRAM NAME:TAG OUT.tar [FOLDER WORDS...]
+#
+# The program becomes /usr/local/bin/PROGRAM's name, and what is started, with these words; what is in the folder is in the image's root.
 set -euo pipefail
-program=$1 name=$2 out=$3
+program=$1 name=$2 out=$3 folder=${4:-} words=("${@:5}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 install -D "$program" "$root/usr/local/bin/$(basename "$program")"
 mkdir -p "$root/tmp" "$root/etc"
+[ -z "$folder" ] || cp -R "$folder/." "$root"
 # A program that is static has none.
 for library in $(ldd "$program" 2>/dev/null | grep -o '/[^ )]*' || true); do
     install -D "$(readlink -f "$library")" "$root$library"
@@ -18,7 +21,8 @@ layer=$(sha256sum "$work/layer.tar" | cut -d' ' -f1)
 architecture=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
 cat > "$work/config.json" <<JSON
 {"architecture": "$architecture", "os": "linux",
- "config": {"Env": ["PATH=/usr/local/bin"], "Entrypoint": ["/usr/local/bin/$(basename "$program")"]},
+ "config": {"Env": ["PATH=/usr/local/bin"], "Entrypoint": ["/usr/local/bin/$(basename "$program")"],
+  "Cmd": $(printf '%s\n' "${words[@]}" | jq -cRn '[inputs | select(. != "")]')},
  "rootfs": {"type": "layers", "diff_ids": ["sha256:$layer"]}}
 JSON
 cat > "$work/manifest.json" <<JSON

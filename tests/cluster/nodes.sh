@@ -18,8 +18,8 @@ kind: Service
 metadata: {name: counted}
 spec: {selector: {app: counted}, ports: [{name: http, port: 80, targetPort: 8080}]}
 YAML
-counted_is_ready() { [ "$(api GET /apis/apps/v1/namespaces/shop/deployments/counted | jq .status.readyReplicas)" = 4 ]; }
-wait_for 180 "four pods are ready" counted_is_ready
+are_ready() { [ "$(api GET /apis/apps/v1/namespaces/shop/deployments/counted | jq .status.readyReplicas)" = "$1" ]; }
+wait_for 180 "four pods are ready" are_ready 4
 pods() { api GET "/api/v1/namespaces/shop/pods?labelSelector=app=counted" | jq -r '.items[] | "\(.status.podIP) \(.spec.nodeName)"'; }
 # What each of the four has counted since the last time: connections and requests.
 counted() { for address in $(pods | cut -d' ' -f1); do curl --silent --fail "http://$address:8080/counted"; done; }
@@ -48,6 +48,25 @@ check "25 % of its requests within 1 point to each" awk '{all += $2; each[NR] = 
     END {for (i in each) if (each[i] < 0.24 * all || each[i] > 0.26 * all) exit 1; exit all == 0}' "$work/counted"
 check "they have counted what was sent" sums open
 grep "on node" "$work/open.log"
+
+running() { [ -s "$work/seconds" ]; }
+rm -f "$work/seconds"
+loaded joined --load open:400@60 --duration 60s --timeseries "$work/seconds" & loading=$!
+wait_for 120 "a load begins" running
+api PATCH /apis/apps/v1/namespaces/shop/deployments/counted/scale -H 'Content-Type: application/merge-patch+json' \
+    -d '{"spec": {"replicas": 5}}' > "$work/scaled.json"
+wait_for 60 "a fifth pod is ready" are_ready 5
+sleep 5
+counted > "$work/counted"
+sleep 5
+counted > "$work/counted"
+cat "$work/counted"
+check "a pod that joins has its 20 % of connections and requests 5 s after it is ready" awk '{all += $2; each[NR] = $2; if ($1 != 12) bad = 1}
+    END {for (i in each) if (each[i] < 0.19 * all || each[i] > 0.21 * all) exit 1; exit bad || all == 0 || NR != 5}' "$work/counted"
+wait $loading
+grep -h "pods of the service" "$work/joined.log"
+check "and no request fails for it" jq -e '.requests.failed == 0 and .requests.sent == 24000' "$work/joined.json"
+
 api DELETE /apis/apps/v1/namespaces/shop/deployments/counted > "$work/deleted.json"
 counted_is_gone() { [ -z "$(pods)" ]; }
 wait_for 120 "the service's pods are gone" counted_is_gone

@@ -4,7 +4,13 @@
 #   load      `stampede load --generators kubernetes`, on one node (load.sh)
 #   compare   `stampede compare` and `gate` with `--platform kubernetes`, on one node (compare.sh)
 #   nodes     replicas, and `capacity` and `why`, on three nodes (nodes.sh)
-#   kills     a Stampede that is killed at random moments, and an API server that is away for a minute, on three nodes (kills.sh)
+#   kills     a Stampede that is killed at random moments, on three nodes (kills.sh)
+#   away      an API server that is away for a while, on three nodes (away.sh)
+#   wrong     what else may be wrong, on three nodes (wrong.sh)
+#   up        nothing: three nodes are there until standard input ends (up.sh)
+#   frankenphp  an image of FrankenPHP with its makers' Caddyfile, on three nodes (frankenphp.sh); FRANKENPHP=FILE is the program
+#
+# STAMPEDE=FILE tries that program in place of one that is built here; on three nodes, several parts may be given at once.
 #
 # Needs root, Go, containerd, runc, the CNI plugins (containernetworking-plugins), gcc, curl and jq. A cold build takes some 10 minutes. What is
 # printed is what is seen; the exit code is that of the first check that fails.
@@ -13,13 +19,13 @@ cd "$(dirname "$0")/../.."
 part=${1:-all}
 case $part in
 all)
-    for part in load compare nodes kills; do tests/cluster/test.sh $part; done
+    for part in load compare "nodes wrong away kills"; do tests/cluster/test.sh $part; done
     exit
     ;;
 load | compare) nodes=1 ;;
-nodes | kills) nodes=3 ;;
+nodes | kills | away | wrong | up | frankenphp) nodes=3 ;;
 *)
-    echo "there is no part $part: load, compare, nodes or kills" >&2
+    echo "there is no part $part: load, compare, nodes, kills, away, wrong, up or frankenphp" >&2
     exit 2
     ;;
 esac
@@ -30,11 +36,11 @@ done
 
 work=$PWD/target/cluster
 run=$work/run
-stampede=$PWD/target/debug/stampede
+stampede=${STAMPEDE:-$PWD/target/debug/stampede}
 mkdir -p "$work"
 rm -rf "$run"
 . scripts/lint.sh
-cargo build --locked --package stampede
+[ -n "${STAMPEDE:-}" ] || cargo build --locked --package stampede
 export CGO_ENABLED=0 GOFLAGS=-mod=readonly
 (cd tests/cluster && go build -o "$work/cluster" .)
 images=("$work/pause.tar" "$work/stampede.tar")
@@ -51,6 +57,25 @@ gcc -static -O1 -o "$work/pause" tests/cluster/pause.c
 strip -o "$work/stampede" "$stampede"
 tests/cluster/image.sh "$work/pause" localhost/pause:1 "$work/pause.tar"
 tests/cluster/image.sh "$work/stampede" localhost/stampede:test "$work/stampede.tar"
+
+# The same program that says it is of another version.
+sed 's/0\.2\.0/0.1.9/g' "$work/stampede" > "$work/old-stampede"
+mkdir -p "$work/old"
+install "$work/old-stampede" "$work/old/stampede"
+tests/cluster/image.sh "$work/old/stampede" localhost/stampede:old "$work/old.tar"
+images+=("$work/old.tar")
+if [ -n "${FRANKENPHP:-}" ]; then
+    mkdir -p "$work/franken/etc/frankenphp" "$work/franken/app/public"
+    # As in https://github.com/php/frankenphp/blob/main/caddy/frankenphp/Caddyfile, as far as it is needed here.
+    echo '{$SERVER_NAME:localhost} {
+    root /app/public
+    php_server
+}' > "$work/franken/etc/frankenphp/Caddyfile"
+    echo '<?php echo "served by ", PHP_SAPI, "\n";' > "$work/franken/app/public/index.php"
+    tests/cluster/image.sh "$FRANKENPHP" localhost/frankenphp:test "$work/frankenphp.tar" "$work/franken" \
+        run --config /etc/frankenphp/Caddyfile
+    images+=("$work/frankenphp.tar")
+fi
 
 mkfifo "$work/line.$$"
 "$work/cluster" up "$nodes" "$run" "${images[@]}" < "$work/line.$$" > "$work/up.log" 2>&1 &
@@ -77,8 +102,8 @@ named() { # kind role
 }
 left() {
     local kind
-    for kind in batch/v1/namespaces/shop/jobs apps/v1/namespaces/shop/deployments; do named "/apis/$kind" ""; done
-    named /api/v1/namespaces/shop/pods ""
+    for kind in "batch/v1/namespaces/$namespace/jobs" "apps/v1/namespaces/$namespace/deployments"; do named "/apis/$kind" ""; done
+    named "/api/v1/namespaces/$namespace/pods" ""
 }
 wait_for() { # seconds what command...
     local until=$((SECONDS + $1)) what=$2
@@ -95,18 +120,19 @@ check() { # what is to be true: a name, then a command
     if "$@"; then echo "ok: $name"; else echo "FAILED: $name"; exit 1; fi
 }
 
-echo '{apiVersion: v1, kind: Namespace, metadata: {name: shop}}' | make /api/v1/namespaces
+namespace=${NAMESPACE:-shop}
+echo "{apiVersion: v1, kind: Namespace, metadata: {name: $namespace}}" | make /api/v1/namespaces
 
 grant() { # gives the user "limited" what the Role has
-    "$stampede" show kubernetes-role --namespace shop --user limited > "$work/role.yaml"
-    sed '/^---$/,$d' "$work/role.yaml" | make /apis/rbac.authorization.k8s.io/v1/namespaces/shop/roles
-    sed '1,/^---$/d' "$work/role.yaml" | make /apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings
+    "$stampede" show kubernetes-role --namespace "$namespace" --user limited > "$work/role.yaml"
+    sed '/^---$/,$d' "$work/role.yaml" | make "/apis/rbac.authorization.k8s.io/v1/namespaces/$namespace/roles"
+    sed '1,/^---$/d' "$work/role.yaml" | make "/apis/rbac.authorization.k8s.io/v1/namespaces/$namespace/rolebindings"
 }
 
 study() { # log, command, then more arguments
     local log=$1 command=$2
     shift 2
-    "$stampede" "$command" "$@" --kube-context limited --namespace shop --generator-image localhost/stampede:test \
+    "$stampede" "$command" "$@" --kube-context limited --namespace "$namespace" --generator-image localhost/stampede:test \
         --generators "kubernetes:${generators:-1}" --generator-cpus 0.4 --duration "${duration:-5s}" --store "$work/${store:-$log}.db" \
         > "$work/$log.log" 2>&1
 }
@@ -115,10 +141,10 @@ compared() { # log, command, then more arguments
     study "$@" --platform kubernetes --cpus "${cpus:-0.3}" --memory "${memory:-64Mi}" --warm-up 1s --load "${driven:-closed:4}"
 }
 serves() { # for so many seconds, one under test: the windows are longer, and begin earlier
-    api GET "/api/v1/namespaces/shop/pods?labelSelector=stampede/role=server" > "$work/serving.json"
+    api GET "/api/v1/namespaces/$namespace/pods?labelSelector=stampede/role=server" > "$work/serving.json"
     jq -er --argjson least "$1" '[.items[] | select(.status.containerStatuses[0].state.running.startedAt // empty | fromdate < now - $least)]
         | .[0].metadata.name' "$work/serving.json" > "$work/serving"
 }
 
 if [ $part != load ]; then grant; fi
-. tests/cluster/$part.sh
+for part in "$@"; do . "tests/cluster/$part.sh"; done

@@ -257,4 +257,8 @@ impl Vantage for AgentVantage {
         self.shared.send(number, &request).map_err(|lost| SamplingError(lost.to_string()))?;
         Ok(Box::new(sampler))
     }
+
+    fn why_lost(&self) -> Option<String> {
+        self.shared.lost().map(|lost| lost.to_string())
+    }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use stampede_core::{Fut, Sampling};
+use stampede_core::{Endpoint, Fut, Sampling};
 use stampede_seam::{LoadError, LoadHandle, LoadOutcome, LoadStatus, Moment, SamplerHandle};
 
 use crate::line_error::LostAgent;
@@ -69,6 +69,10 @@ impl LoadHandle for AgentLoad {
         let slices = std::mem::take(&mut load.view.slices);
         let is_finished = load.view.is_finished || load.problem.is_some() || is_lost;
         LoadStatus { slices, is_finished, ..load.view.clone() }
+    }
+
+    fn set_targets(&mut self, targets: &[Endpoint]) {
+        let _ = self.running.shared.send(self.running.number, &AgentRequest::SetTargets(targets.to_vec()));
     }
 
     fn cut(&mut self) {

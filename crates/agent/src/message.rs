@@ -40,6 +40,8 @@ pub(crate) enum AgentRequest {
         groups: Vec<Vec<MeterSource>>,
     },
     Load(Box<LoadOrder>),
+    /// Has a load go to these.
+    SetTargets(Vec<Endpoint>),
     CutLoad,
     FinishLoad,
     DropLoad,
@@ -205,6 +207,7 @@ mod tests {
             AgentRequest::Load(Box::new(order("closed:3"))),
             AgentRequest::Load(Box::new(order("closed:1..5/1s"))),
             AgentRequest::Load(Box::new(order("open:poisson:5..100/2s,7.5@9"))),
+            AgentRequest::SetTargets(vec![tcp()]),
             AgentRequest::CutLoad,
             AgentRequest::FinishLoad,
             AgentRequest::DropLoad,

@@ -173,6 +173,11 @@ impl Agent {
                     load.is_cut = true;
                 }
             }
+            AgentRequest::SetTargets(targets) => {
+                if let Some(load) = self.loads.get_mut(&number) {
+                    load.handle.set_targets(&targets);
+                }
+            }
             AgentRequest::FinishLoad => self.finish_load(number)?,
             AgentRequest::DropLoad | AgentRequest::DropSample => {
                 self.loads.remove(&number);

@@ -13,6 +13,6 @@ mod running;
 mod sampling;
 
 pub use ground::{Ground, GroundOrder};
-pub use platform::{ClusterPlatform, KUBERNETES};
+pub use platform::{Again, ClusterPlatform, KUBERNETES};
 pub use pod_agent::PodAgent;
 pub use pod_vantage::PodVantage;

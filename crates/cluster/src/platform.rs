@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -13,11 +13,11 @@ use stampede_core::{
     ImageSource, Install, Limit, Limits, Machine, MakersImage, Places, Program, Ready, Requirement, Terms, Unit,
     Volume,
 };
-use stampede_kubernetes::{FoundPod, Server, ServerOrder};
+use stampede_kubernetes::{ClusterError, FoundPod, Pods, Server, ServerOrder};
 use stampede_seam::{
     ContainerLook, LaunchError, LogTail, Moment, Platform, PrepareError, PreparedApp, Running, Vantage,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::ground::{Ground, server_order};
 use crate::pod_agent::PodAgent;
@@ -39,27 +39,56 @@ const LOG_LINES: usize = 10;
 /// What a look around may take beside the wait for the server.
 const LOOK: Duration = Duration::from_secs(30);
 
+/// How long agents that are lost are tried again, and between two tries.
+const AGAIN: Duration = Duration::from_secs(120);
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long one try may take.
+const TRY: Duration = Duration::from_secs(30);
+
+/// Starts agents in generators again, and gives what is seen from there.
+pub type Again = Box<dyn for<'a> Fn(&'a Pods) -> Fut<'a, Result<PodVantage, String>> + Send + Sync>;
+
+/// What was found of a container in a pod of its own.
+#[derive(Clone, Debug)]
+struct FoundContainer {
+    port: u16,
+    /// What its image needs in its environment beside what is given.
+    env: BTreeMap<String, String>,
+}
+
 /// Images as pods on the node of a study. Dropping it ends all that the study has in the cluster.
 pub struct ClusterPlatform {
     ground: Ground,
-    seen: PodVantage,
+    seen: tokio::sync::Mutex<PodVantage>,
+    again: Again,
     vantage: Arc<dyn Vantage>,
     limits: Limits,
     ready_timeout: Duration,
     /// What was found of images.
     images: Mutex<Vec<(String, Availability)>>,
-    /// Ports that were found by asking.
-    ports: Mutex<Vec<(Container, Program, u16)>>,
+    /// What was found of containers by asking.
+    found: Mutex<Vec<(Container, Program, FoundContainer)>>,
+    /// Why the node has no room any more.
+    no_room: OnceLock<String>,
     tell: fn(&str),
 }
 
 impl ClusterPlatform {
-    /// Deployments within these limits on this ground, seen from this vantage. `tell` says to the user what takes long.
+    /// Deployments within these limits on this ground, seen from this vantage, and from another one once that is lost. `tell` says to the
+    /// user what takes long.
     #[must_use]
-    pub fn new(ground: Ground, seen: PodVantage, limits: Limits, ready_timeout: Duration, tell: fn(&str)) -> Self {
+    pub fn new(
+        ground: Ground,
+        (seen, again): (PodVantage, Again),
+        limits: Limits,
+        ready_timeout: Duration,
+        tell: fn(&str),
+    ) -> Self {
         let vantage = Arc::new(seen.clone());
-        let (images, ports) = (Mutex::default(), Mutex::default());
-        Self { ground, seen, vantage, limits, ready_timeout, images, ports, tell }
+        let seen = tokio::sync::Mutex::new(seen);
+        let (images, found, no_room) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Self { ground, seen, again, vantage, limits, ready_timeout, images, found, no_room, tell }
     }
 
     /// An image, which the node gets when it is first asked for.
@@ -80,10 +109,77 @@ impl ClusterPlatform {
         found
     }
 
-    fn known_port(&self, container: &Container, program: &Program) -> Option<u16> {
-        let ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |(known, of, _): &&(Container, Program, u16)| known == container && of == program;
-        container.port.or_else(|| ports.iter().find(is_it).map(|(.., port)| *port))
+    /// From where deployments are seen. Agents that are lost are started again once the cluster answers, as long as the lease lasts.
+    async fn seen(&self) -> Result<PodVantage, LaunchError> {
+        let mut seen = self.seen.lock().await;
+        let Some(lost) = seen.why_lost() else { return Ok(seen.clone()) };
+        let until = Instant::now() + AGAIN;
+        let mut problem = "the cluster does not answer".to_owned();
+        while self.over().is_none() && Instant::now() < until {
+            match timeout(TRY, (self.again)(&self.ground.pods)).await {
+                Ok(Ok(again)) => {
+                    (self.tell)(&format!("the generators' agents were started again: {lost}"));
+                    *seen = again;
+                    return Ok(seen.clone());
+                }
+                Ok(Err(error)) => problem = error,
+                Err(_) => {}
+            }
+            sleep(PAUSE).await;
+        }
+        Err(LaunchError::Lost(format!("{lost}; {}", self.over().unwrap_or(problem))))
+    }
+
+    /// The port of a container, and what its image needs; found in a pod of its own, so that what is measured begins untouched.
+    async fn found(
+        &self,
+        container: &Container,
+        program: &Program,
+        order: &ServerOrder,
+    ) -> Result<FoundContainer, String> {
+        let is_it = |(known, of, _): &&(Container, Program, FoundContainer)| known == container && of == program;
+        let known = self.found.lock().unwrap_or_else(PoisonError::into_inner).iter().find(is_it).cloned();
+        if let Some((_, _, found)) = known {
+            return Ok(found);
+        }
+        let (mut order, mut needs) = (order.clone(), BTreeMap::new());
+        let port = loop {
+            let look = self.look_apart(container, &order).await?;
+            let more = container.needs(&look.traits, &order.env);
+            if more.is_empty() {
+                break look.port?;
+            }
+            for (name, value, words) in more {
+                (self.tell)(&words);
+                needs.insert(name.to_owned(), value.to_owned());
+            }
+            order.env.extend(needs.clone());
+        };
+        if container.port.is_none() {
+            (self.tell)(&format!("{} answers on port {port}", container.image));
+        }
+        let found = FoundContainer { port, env: needs };
+        let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push((container.clone(), program.clone(), found.clone()));
+        Ok(found)
+    }
+
+    /// Looks around in a container of one pod, which is gone then.
+    async fn look_apart(&self, container: &Container, order: &ServerOrder) -> Result<ContainerLook, String> {
+        let server = Server::start(&self.ground.run, order, &self.tell).await.map_err(|error| error.to_string())?;
+        let pod = server.pods().first().ok_or("it has no pod")?;
+        let look = match self.look(&server, pod, container.port).await {
+            Ok(ContainerLook { port: Err(problem), traits, .. }) if container.needs(&traits, &order.env).is_empty() => {
+                Err(problem)
+            }
+            look => look,
+        };
+        let look = match look {
+            Ok(look) => Ok(look),
+            Err(problem) => Err(explained(&server, pod, problem).await),
+        };
+        server.end().await.map_err(|error| error.to_string())?;
+        look
     }
 
     async fn begin(&self, deployment: &Deployment, terms: &Terms) -> Result<ClusterRunning, LaunchError> {
@@ -91,34 +187,19 @@ impl ClusterPlatform {
         let container = deployment.container.as_ref().ok_or_else(|| nothing("it is no image"))?;
         let unit = deployment.units.first().ok_or_else(|| nothing("there is no unit"))?;
         let failed = |problem: String| LaunchError::Start { unit: unit.id.clone(), problem };
-        if let Some(lost) = self.seen.lost() {
-            return Err(LaunchError::Prepare(format!("{lost}\n  end this study, and continue it with --resume")));
-        }
+        let eyes = self.seen().await?;
         let limits = terms.part_of(&unit.id).and_then(|part| part.share).unwrap_or(terms.total);
         let one = self.order(container, unit, limits)?;
         let replicas = u32::try_from(deployment.units.len()).unwrap_or(u32::MAX);
-        let order = ServerOrder { replicas, ..one.clone() };
-        let start = || Server::start(&self.ground.run, &order, &self.tell);
-        let port = match self.known_port(container, &unit.program) {
-            Some(port) => port,
-            // In a pod of its own, so that what is measured begins untouched.
-            None => {
-                let server = Server::start(&self.ground.run, &one, &self.tell).await;
-                let server = server.map_err(|error| failed(error.to_string()))?;
-                let pod = server.pods().first().ok_or_else(|| nothing("it has no pod"))?;
-                let found = match self.look(&server, pod, None).await.and_then(|look| look.port) {
-                    Ok(port) => Ok(port),
-                    Err(problem) => Err(explained(&server, pod, problem).await),
-                };
-                server.end().await.map_err(|error| failed(error.to_string()))?;
-                let port = found.map_err(failed)?;
-                (self.tell)(&format!("{} answers on port {port}", container.image));
-                let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
-                ports.push((container.clone(), unit.program.clone(), port));
-                port
-            }
-        };
-        let server = start().await.map_err(|error| failed(error.to_string()))?;
+        let FoundContainer { port, env } = self.found(container, &unit.program, &one).await.map_err(failed)?;
+        let mut order = ServerOrder { replicas, ..one };
+        order.env.extend(env);
+        let server = Server::start(&self.ground.run, &order, &self.tell).await;
+        let server = server.map_err(|error| match error {
+            // It had room when the study began.
+            ClusterError::NoRoom { .. } => LaunchError::Lost(self.no_room.get_or_init(|| error.to_string()).clone()),
+            error => failed(error.to_string()),
+        })?;
         let pods = server.pods();
         if let Some(problem) = pods.iter().find_map(|pod| check(pod, container).err()) {
             server.end().await.map_err(|error| failed(error.to_string()))?;
@@ -142,7 +223,7 @@ impl ClusterPlatform {
             }
         };
         let inside = seen.iter().map(|(look, agent)| (agent.clone(), look.meter.clone())).collect();
-        let vantage = Arc::new(self.seen.with_inside(inside));
+        let vantage = Arc::new(eyes.with_inside(inside));
         let age = seen.iter().map(|(look, _)| look.age).max().unwrap_or_default();
         let started = Moment::new(vantage.now().since_start().saturating_sub(age));
         let mut endpoints = BTreeMap::new();
@@ -300,6 +381,10 @@ impl Platform for ClusterPlatform {
         Some(&self.ground.node)
     }
 
+    fn over(&self) -> Option<String> {
+        self.ground.run.is_over().or_else(|| self.ground.pods.ended()).or_else(|| self.no_room.get().cloned())
+    }
+
     fn detect<'a>(&'a self, need: &'a Requirement, _image: Option<&'a MakersImage>) -> Fut<'a, Availability> {
         Box::pin(async move {
             match need {
@@ -324,13 +409,23 @@ impl Platform for ClusterPlatform {
         deployment: &'a Deployment,
         terms: &'a Terms,
     ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>> {
-        Box::pin(async move { Ok(Box::new(self.begin(deployment, terms).await?) as Box<dyn Running>) })
+        Box::pin(async move {
+            match self.begin(deployment, terms).await {
+                Ok(running) => Ok(Box::new(running) as Box<dyn Running>),
+                Err(LaunchError::Lost(why)) => Err(LaunchError::Lost(why)),
+                // Who does not reach the cluster knows nothing of what was launched.
+                Err(error) => match self.seen.lock().await.why_lost() {
+                    Some(lost) => Err(LaunchError::Lost(format!("{lost}; {error}"))),
+                    None => Err(error),
+                },
+            }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use stampede_core::{Bytes, MeterSource};
+    use stampede_core::{Bytes, ImageTraits, MeterSource};
 
     use crate::running::summed;
 
@@ -377,6 +472,7 @@ mod tests {
             processors,
             meter: MeterSource::CgroupV2 { dir: PathBuf::from("/sys/fs/cgroup") },
             age: Duration::ZERO,
+            traits: ImageTraits::default(),
             port: Ok(80),
         };
         let two = Limits { cpus: Cpus::from_millis(2000), memory: Bytes::from_mib(64) };

@@ -1,16 +1,12 @@
 //! From where a pod is seen.
 
-use std::future::Future as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
-use stampede_agent::AgentVantage;
 use stampede_core::{Answer, Counters, Endpoint, Fut, MeterSource};
 use stampede_seam::{
     Call, LoadError, LoadHandle, LoadOrder, LoadSpec, Moment, NoAnswer, Reading, SampleTargets, SamplerHandle,
@@ -48,11 +44,6 @@ impl PodVantage {
     /// Sees no counters. Each load is driven by so many threads of each generator.
     pub fn new(load: Arc<dyn Vantage>, eyes: PodAgent, threads: u32) -> Self {
         Self { load, eyes, threads, inside: Vec::new() }
-    }
-
-    /// Why nothing is seen any more, where single requests can no longer be sent.
-    pub(crate) fn lost(&self) -> Option<String> {
-        lost(&self.eyes)
     }
 
     /// The same, with an agent in the container of each pod, which finds its counters there.
@@ -125,7 +116,7 @@ impl Vantage for PodVantage {
     /// the pod knows why.
     fn counters(&self, groups: &[&[MeterSource]]) -> Reading {
         let nothing = || Reading { at: self.now(), groups: groups.iter().map(|_| Ok(None)).collect() };
-        if self.inside.is_empty() || self.inside.iter().any(|pod| lost(&pod.agent).is_some()) {
+        if self.inside.is_empty() || self.inside.iter().any(|pod| pod.agent.why_lost().is_some()) {
             return nothing();
         }
         let readings: Vec<Reading> = self.inside.iter().map(|pod| pod.counters(groups)).collect();
@@ -167,13 +158,9 @@ impl Vantage for PodVantage {
     fn refuses_io_uring(&self) -> bool {
         self.load.refuses_io_uring()
     }
-}
 
-/// Why an agent is lost, where it is; found out without waiting.
-fn lost(agent: &AgentVantage) -> Option<String> {
-    match pin!(agent.lost()).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(lost) => Some(lost.to_string()),
-        Poll::Pending => None,
+    fn why_lost(&self) -> Option<String> {
+        self.load.why_lost().or_else(|| self.eyes.why_lost())
     }
 }
 

@@ -1,7 +1,10 @@
 //! An image of a container that serves by itself, and the container that runs of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 
 /// An application that is an image: any that listens on a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,6 +140,44 @@ impl Container {
     pub fn record(&self) -> String {
         format!("{}@{}", self.image, self.id)
     }
+
+    /// What its image is given, as it is known by these traits, of what neither it nor `given` sets: name and value of each variable, with
+    /// a sentence on it.
+    pub fn needs(
+        &self,
+        traits: &ImageTraits,
+        given: &BTreeMap<String, String>,
+    ) -> Vec<(&'static str, &'static str, String)> {
+        let is_known = |known: &&KnownImage| known.signs.iter().any(|sign| traits.have(sign));
+        let each = self.known.iter().filter(is_known).flat_map(|known| known.env.iter().map(move |env| (known, env)));
+        let lacks = each.filter(|(_, (name, _))| !traits.variables.contains(*name) && !given.contains_key(*name));
+        let told = lacks.map(|(KnownImage { name, why, .. }, (variable, value))| {
+            let words = format!("{} is given {variable}={value}, as it is upon {name}: {why}", self.image);
+            (*variable, *value, words)
+        });
+        told.collect()
+    }
+}
+
+/// What an image shows of whose it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageTraits {
+    /// Its labels, where its configuration is seen.
+    pub labels: BTreeMap<String, String>,
+    /// The names of its environment variables.
+    pub variables: BTreeSet<String>,
+    /// The words of its entry point and command, or those of its first process.
+    pub words: Vec<String>,
+}
+
+impl ImageTraits {
+    fn have(&self, sign: &ImageSign) -> bool {
+        match sign {
+            ImageSign::Label(name, value) => self.labels.get(*name).is_some_and(|label| label == value),
+            ImageSign::Variable(name) => self.variables.contains(*name),
+            ImageSign::Word(part) => self.words.iter().any(|word| word.contains(part)),
+        }
+    }
 }
 
 /// What an image needs that is built upon a maker's, known by a sign of it.
@@ -152,7 +193,7 @@ pub struct KnownImage {
     pub why: &'static str,
 }
 
-/// What an image's configuration shows of whose it is.
+/// A sign of whose an image is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageSign {
     /// A label with this value.

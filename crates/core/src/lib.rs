@@ -98,7 +98,7 @@ pub use gzip::unpacked;
 pub use http_status::named_status;
 pub use id::{AddressId, CaseId, RuntimeId, StudyId, UnitId, WorkloadId};
 pub use image::{
-    ComposeFile, Container, FastCgiFront, ImageApp, ImageSign, ImageSource, KnownImage, Volume, WebServer,
+    ComposeFile, Container, FastCgiFront, ImageApp, ImageSign, ImageSource, ImageTraits, KnownImage, Volume, WebServer,
 };
 pub use inside::{
     InsideCode, InsideEffort, InsideFunction, InsideNative, InsideRecord, InsideStack, InsideState, InsideTarget,

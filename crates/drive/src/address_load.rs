@@ -268,10 +268,12 @@ pub fn drive_address(
             let (result, interrupted, sampled) = drive(spec, bench, timeseries.as_mut(), samples, follow).await?;
             return Ok((result, Vec::new(), interrupted, sampled));
         }
+        let is_service = service.is_some();
         let avoid = service.map(|service| service.selector).unwrap_or_default();
         let shared = SharedDrive {
             carriers: &carriers,
             pods: pods.as_ref().map(|pods| (pods, avoid)),
+            service: is_service.then_some(&url),
             bench,
             timeseries: timeseries.as_mut(),
         };

@@ -9,7 +9,6 @@ use stampede_generators::{CarriedStream, Generators};
 use stampede_load::Backend;
 use stampede_priority::Precedence;
 use stampede_seam::Vantage;
-use stampede_vantage::Here;
 
 /// A number that the kernel gives to each of its starts (random(4)).
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -26,20 +25,20 @@ pub struct Demand<'a> {
     pub backend: Backend,
 }
 
-/// The vantage of this process, which has loads driven by these generators where there are some; `pods` are the
+/// The vantage of this process, `here`, which has loads driven by these generators where there are some; `pods` are the
 /// streams of those in a cluster. They go before other programs where this thread does.
 ///
 /// # Errors
 ///
 /// When one of them cannot be had.
 pub async fn vantage(
+    here: Arc<dyn Vantage>,
     carriers: &[Carrier],
     pods: Vec<CarriedStream>,
     demand: Demand<'_>,
     (notices, quiet): (&dyn Notices, bool),
 ) -> Result<Arc<dyn Vantage>, Failure> {
     let Demand { purpose, loads, cpus, backend } = demand;
-    let here = Here::new();
     let note = |text: &str| {
         if !quiet {
             notices.note(text);
@@ -48,10 +47,7 @@ pub async fn vantage(
     if carriers.is_empty() {
         return Ok(here);
     }
-    let program = env::current_exe().map_err(Failure::missing)?;
-    let go_first = Precedence::here().goes_first();
-    let started = Generators::start(here, carriers, &program, pods, purpose, boot(), go_first).await;
-    let generators = started.map_err(Failure::missing)?;
+    let generators = start(here, carriers, pods, purpose).await?;
     if let Some((name, reason)) = generators.io_uring_refused() {
         note(&format!("backend epoll: generator {name} cannot use io_uring: {reason}"));
     }
@@ -70,6 +66,35 @@ pub async fn vantage(
         ));
         notices.note("  add generators, give them more CPUs, or lower the rate");
     }
+    Ok(generators)
+}
+
+async fn start(
+    here: Arc<dyn Vantage>,
+    carriers: &[Carrier],
+    pods: Vec<CarriedStream>,
+    purpose: &str,
+) -> Result<Arc<Generators>, Failure> {
+    let program = env::current_exe().map_err(Failure::missing)?;
+    let go_first = Precedence::here().goes_first();
+    let started = Generators::start(here, carriers, &program, pods, purpose, boot(), go_first).await;
+    started.map_err(Failure::missing)
+}
+
+/// The same again by pods alone, whose agents were lost and whose streams these are; nobody is told.
+///
+/// # Errors
+///
+/// When one of them cannot be had.
+pub async fn again(
+    here: Arc<dyn Vantage>,
+    carriers: &[Carrier],
+    pods: Vec<CarriedStream>,
+    cpus: &[u32],
+) -> Result<Arc<dyn Vantage>, Failure> {
+    let generators = start(here, carriers, pods, "").await?;
+    // Loads are compared with what they can send.
+    generators.measure_most(cpus, Backend::Epoll).await;
     Ok(generators)
 }
 

@@ -18,7 +18,7 @@ mod tool_output;
 mod wrk;
 
 pub use address_load::{AddressLoad, Kept, Reach, TlsFiles, drive_address, read_body};
-pub use generators::{Demand, boot, vantage};
+pub use generators::{Demand, again, boot, vantage};
 pub use pods::{PodRequest, carried};
 pub use samples::{SampleSink, Sampled};
 pub use timeseries::Timeseries;

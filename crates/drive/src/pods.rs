@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_conduct::{Bench, Failure};
-use stampede_core::Carrier;
+use stampede_core::{Carrier, Endpoint};
 use stampede_generators::{CarriedStream, Carrying};
 use stampede_kubernetes::{
     AgentStream, Cluster, ClusterAccess, ClusterService, GeneratorOrder, Pods, Purpose, ServiceName,
 };
 use stampede_plan::HttpUrl;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::sleep;
+
+/// How often it is looked whether a service has other pods.
+const FOLLOW: Duration = Duration::from_secs(1);
 
 /// What a load asks for of those of its generators that are pods.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +98,29 @@ impl PodGenerators {
     pub(crate) async fn service(&self, url: &HttpUrl) -> Result<Option<ClusterService>, Failure> {
         let Some(name) = ServiceName::of_host(&url.host) else { return Ok(None) };
         self.cluster.service(&name, url.port).await.map(Some).map_err(Failure::missing)
+    }
+
+    /// Follows the pods of the service that a URL names: whenever they are others than these, they are told.
+    pub(crate) fn follow(
+        &self,
+        url: &HttpUrl,
+        mut known: Vec<Endpoint>,
+        tell: UnboundedSender<Vec<Endpoint>>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (cluster, name, port) = (self.cluster.clone(), ServiceName::of_host(&url.host), url.port);
+        async move {
+            while let Some(name) = &name
+                && !tell.is_closed()
+            {
+                sleep(FOLLOW).await;
+                // As before, where none is ready or the cluster does not answer.
+                let Ok(found) = cluster.service(name, port).await else { continue };
+                let found: Vec<Endpoint> = found.targets.into_iter().map(Endpoint::Tcp).collect();
+                if found != known && tell.send(found.clone()).is_ok() {
+                    known = found;
+                }
+            }
+        }
     }
 
     /// Makes the pods, away from those with these labels, for a load that takes so long at most.

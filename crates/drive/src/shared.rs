@@ -6,7 +6,11 @@ use std::time::Duration;
 use stampede_conduct::{Bench, Exit, Failure, Interrupts};
 use stampede_core::Carrier;
 use stampede_generators::CarriedStream;
+use stampede_plan::HttpUrl;
 use stampede_seam::{GeneratorRecord, LoadOrder, LoadOutcome, LoadResult, LoadSpec};
+use stampede_vantage::Here;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::JoinSet;
 
 use crate::generators::{self, Demand};
 use crate::live::Live;
@@ -22,6 +26,8 @@ pub(crate) struct SharedDrive<'a> {
     pub(crate) carriers: &'a [Carrier],
     /// Those of the carriers that are pods, and the labels of pods whose nodes they avoid.
     pub(crate) pods: Option<(&'a PodGenerators, BTreeMap<String, String>)>,
+    /// What names the service whose pods are its targets, where there is one.
+    pub(crate) service: Option<&'a HttpUrl>,
     /// Who watches.
     pub(crate) bench: Bench<'a>,
     /// Where its seconds go.
@@ -39,7 +45,7 @@ pub(crate) type Driven = (LoadResult, Vec<GeneratorRecord>, bool);
 pub(crate) async fn drive_shared(mut shared: SharedDrive<'_>, spec: LoadSpec) -> Result<Driven, Failure> {
     let mut interrupts = shared.bench.host.interrupts()?;
     let Some((generators, avoid)) = shared.pods.take() else {
-        return drive_by(Vec::new(), shared, spec, &mut *interrupts).await;
+        return drive_by(Vec::new(), None, shared, spec, &mut *interrupts).await;
     };
     let bench = shared.bench;
     let pods = tokio::select! {
@@ -50,7 +56,7 @@ pub(crate) async fn drive_shared(mut shared: SharedDrive<'_>, spec: LoadSpec) ->
         started = generators.start(avoid, spec.duration + spec.drain, bench) => started?,
     };
     let driven = match pods::streams(&pods, bench).await {
-        Ok(streams) => Box::pin(drive_by(streams, shared, spec, &mut *interrupts)).await,
+        Ok(streams) => Box::pin(drive_by(streams, Some(generators), shared, spec, &mut *interrupts)).await,
         Err(problem) => Err(problem),
     };
     pods::end(pods, bench).await;
@@ -59,11 +65,17 @@ pub(crate) async fn drive_shared(mut shared: SharedDrive<'_>, spec: LoadSpec) ->
 
 async fn drive_by(
     pods: Vec<CarriedStream>,
+    in_cluster: Option<&PodGenerators>,
     shared: SharedDrive<'_>,
     spec: LoadSpec,
     interrupts: &mut dyn Interrupts,
 ) -> Result<Driven, Failure> {
-    let SharedDrive { carriers, pods: _, bench, mut timeseries } = shared;
+    let SharedDrive { carriers, pods: _, service, bench, mut timeseries } = shared;
+    let (tell, mut told) = unbounded_channel();
+    let mut following = JoinSet::new();
+    if let (Some(pods), Some(service)) = (in_cluster, service) {
+        following.spawn(pods.follow(service, spec.targets.clone(), tell));
+    }
     let mut live = Live::new(bench);
     let loads = match &spec.scenario {
         None => vec![&spec.load],
@@ -71,7 +83,7 @@ async fn drive_by(
     };
     let purpose = format!("load {}", spec.host);
     let demand = Demand { purpose: &purpose, loads, cpus: &spec.cpus, backend: spec.backend };
-    let vantage = generators::vantage(carriers, pods, demand, (bench.host.notices(), bench.quiet)).await?;
+    let vantage = generators::vantage(Here::new(), carriers, pods, demand, (bench.host.notices(), bench.quiet)).await?;
     let order = LoadOrder { spec, link: None, begins: None, turns: Vec::new() };
     let mut load = vantage.load(order).map_err(Failure::missing)?;
     let interrupted = loop {
@@ -81,6 +93,10 @@ async fn drive_by(
                 break true;
             }
             () = tokio::time::sleep(LOOK) => {}
+        }
+        while let Ok(targets) = told.try_recv() {
+            bench.note(&format!("{} pods of the service are ready now", targets.len()));
+            load.set_targets(&targets);
         }
         let view = load.look();
         if let Some(timeseries) = &mut timeseries {

@@ -287,4 +287,8 @@ impl Vantage for Generators {
     fn refuses_io_uring(&self) -> bool {
         self.io_uring_refused().is_some()
     }
+
+    fn why_lost(&self) -> Option<String> {
+        self.members.iter().find_map(|member| member.agent.why_lost())
+    }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use stampede_agent::{ClockCheck, ClockOffset};
-use stampede_core::{Fut, LinkUse};
+use stampede_core::{Endpoint, Fut, LinkUse};
 use stampede_seam::{
     GeneratorRecord, LoadError, LoadHandle, LoadOutcome, LoadProgress, LoadResult, LoadStatus, Moment, RoughLatencies,
     Slice, StartSkew,
@@ -143,6 +143,12 @@ impl LoadHandle for SharedLoad {
         };
         view.slices = self.slices.drain(..complete).collect();
         view
+    }
+
+    fn set_targets(&mut self, targets: &[Endpoint]) {
+        for handle in self.parts.iter_mut().filter_map(|part| part.handle.as_mut().ok()) {
+            handle.set_targets(targets);
+        }
     }
 
     fn cut(&mut self) {

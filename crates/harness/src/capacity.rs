@@ -11,6 +11,7 @@ use crate::context::{Place, Timing, TrialContext};
 use crate::early_stop::Watch;
 use crate::event::{Event, Sink, SinkError};
 use crate::prepare::Prepared;
+use crate::study::lets_begin;
 use crate::trial;
 
 /// Runs the probes of a study that asks for a capacity, or those that are still to come where it was interrupted. Its cases join
@@ -31,7 +32,7 @@ pub async fn capacity(
     let started = if study.resumed_at.is_empty() { Event::StudyStarted(&study) } else { Event::StudyResumed(&study) };
     sink.take(&started).await?;
     while let Some(CapacityStep { case: id, load, window }) = capacity_step(&study, &trials) {
-        if !context.stop.lets_begin() {
+        if !lets_begin(platform, context, sink).await? {
             break;
         }
         let case = Case { id: CaseId::new(id), load, ..prepared.case.clone() };

@@ -49,7 +49,7 @@ pub async fn run(
         if done.len() == open.len() {
             continue;
         }
-        if !context.stop.lets_begin() {
+        if !lets_begin(platform, context, sink).await? {
             break;
         }
         let left = open.len() - done.len();
@@ -71,6 +71,20 @@ pub async fn run(
     }
     context.stop.end_block();
     Ok(())
+}
+
+/// Whether a study that is not complete may begin another block: nobody asked it to stop, and the platform can launch something.
+pub(crate) async fn lets_begin(
+    platform: &dyn Platform,
+    context: &TrialContext<'_>,
+    sink: &mut dyn Sink,
+) -> Result<bool, SinkError> {
+    if let Some(why) = platform.over() {
+        let why = why.lines().next().unwrap_or_default();
+        sink.take(&Event::Warned(&format!("the study ends here: {why}"))).await?;
+        context.stop.ask();
+    }
+    Ok(context.stop.lets_begin())
 }
 
 /// Measures what is not done of a block: those of the cases that are open, with their trials added to those of the study.

@@ -118,6 +118,12 @@ impl Cluster {
         Api::namespaced(self.client.clone(), self.namespace())
     }
 
+    /// What it is that it did not answer for so long.
+    pub(crate) fn silent(&self, waited: Duration) -> ClusterError {
+        let problem = format!("it did not answer within {} s", waited.as_secs());
+        ClusterError::Unreachable { address: self.place.address.clone(), problem }
+    }
+
     pub(crate) fn error(&self, verb: &str, error: &kube::Error) -> ClusterError {
         self.place.error(verb, error)
     }

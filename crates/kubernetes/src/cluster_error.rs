@@ -84,7 +84,7 @@ pub enum ClusterError {
     },
     /// An image cannot be used.
     #[error(
-        "the image of pod {pod} cannot be used: {problem}\n  give --generator-image one that the cluster's nodes can pull; kind, minikube and k3d can also load one"
+        "the image of pod {pod} cannot be used: {problem}\n  give --generator-image one that the cluster's nodes can pull, with this version of `stampede`; kind, minikube and k3d can also load one"
     )]
     Image {
         /// The pod.
@@ -156,6 +156,13 @@ pub enum ClusterError {
     },
 }
 
+impl ClusterError {
+    /// Whether it may pass: the server is away, or knows no rights yet, as one that has just begun.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Refused { code: 403 | 429 | 500..=599, .. })
+    }
+}
+
 /// What an error of a kubeconfig is.
 pub(crate) fn of_kubeconfig(error: &KubeconfigError, asked: Option<&str>, known: &[String]) -> ClusterError {
     let known = match known {
@@ -166,7 +173,8 @@ pub(crate) fn of_kubeconfig(error: &KubeconfigError, asked: Option<&str>, known:
         KubeconfigError::CurrentContextNotSet => ClusterError::NoContext(known),
         KubeconfigError::LoadContext(name) => ClusterError::UnknownContext { name: name.clone(), known },
         KubeconfigError::FindPath | KubeconfigError::ReadConfig(..) | KubeconfigError::Parse(_) => {
-            ClusterError::Kubeconfig(chain(error))
+            // What shows a place in YAML has several lines.
+            ClusterError::Kubeconfig(chain(error).split_whitespace().collect::<Vec<_>>().join(" "))
         }
         other => {
             ClusterError::Context { context: asked.unwrap_or("the current one").to_owned(), problem: chain(other) }

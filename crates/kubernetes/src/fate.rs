@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::pod_state::{PodState, ended, node_of};
+use crate::pod_state::{PodState, ended};
 
 /// What befell a pod, with its name and node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,12 +21,12 @@ impl Fate {
         }
     }
 
-    /// What has befallen the pod of this name among those of its deployment.
-    pub(crate) fn of(pods: &[Pod], name: &str) -> Option<Self> {
+    /// What has befallen the pod of this name, which was on this node, among those of its deployment.
+    pub(crate) fn of(pods: &[Pod], (name, node): (&str, &str)) -> Option<Self> {
         let Some(pod) = pods.iter().find(|pod| pod.metadata.name.as_deref() == Some(name)) else {
-            return Some(Self::Taken(format!("pod {name}: it was deleted")));
+            return Some(Self::Taken(format!("pod {name} on node {node}: it was deleted or evicted")));
         };
-        let place = format!("pod {name} on node {}", node_of(pod));
+        let place = format!("pod {name} on node {node}");
         let status = pod.status.as_ref()?;
         let conditions = || status.conditions.iter().flatten();
         let is_disrupted = conditions().any(|found| found.type_ == "DisruptionTarget" && found.status == "True");
@@ -82,7 +82,7 @@ mod tests {
         for (name, metadata, status, expected) in [
             ("runs", json!({"name": "p"}), running.clone(), None),
             ("is ready", json!({"name": "p"}), conditions(json!([{"type": "Ready", "status": "True"}])), None),
-            ("gone", json!({"name": "another"}), running.clone(), taken("pod p: it was deleted")),
+            ("gone", json!({"name": "another"}), running.clone(), taken("pod p on node n1: it was deleted or evicted")),
             ("memory", json!({"name": "p"}), with("state", killed), own("OOMKilled (exit code 137), pod p on node n1")),
             (
                 "again",
@@ -113,7 +113,7 @@ mod tests {
             let pod: Pod = serde_json::from_value(json!({"metadata": metadata, "status": status,
                 "spec": {"nodeName": "n1", "containers": []}}))
             .unwrap();
-            assert_eq!(Fate::of(&[pod], "p"), expected, "{name}");
+            assert_eq!(Fate::of(&[pod], ("p", "n1")), expected, "{name}");
         }
     }
 }

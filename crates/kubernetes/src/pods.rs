@@ -144,6 +144,12 @@ impl Pods {
         exec::agent(&self.run.cluster, (pod, node), CONTAINER, command, Box::new(why)).await
     }
 
+    /// Why one of them has ended, where one has.
+    pub fn ended(&self) -> Option<String> {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.iter().next().map(|(pod, why)| format!("pod {pod} of the generators has ended: {why}"))
+    }
+
     /// Why the guardian may have ended, where it may.
     pub fn is_over(&self) -> Option<String> {
         self.run.is_over()

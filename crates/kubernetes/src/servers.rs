@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{DeleteParams, ListParams, LogParams, PostParams};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::cluster::Cluster;
 use crate::cluster_error::{ClusterError, is_quota};
@@ -25,6 +25,9 @@ use crate::waiting::{LOOK, START, WATCH, refused};
 
 /// How long a cluster may take to remove a pod, beside its own time to end.
 const REMOVAL: Duration = Duration::from_secs(60);
+
+/// How long the cluster may take to answer.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// Lines of a log that are read: more than are shown, since what is repeated is shown once.
 const LOG_LINES: i64 = 200;
@@ -82,10 +85,10 @@ impl Server {
         let found = making.wait(order, note, runs).await;
         let mut pods = making.or_removed(found).await?;
         pods.sort_by(|one, other| one.name.cmp(&other.name));
-        let names = pods.iter().map(|pod| pod.name.clone()).collect();
+        let places = pods.iter().map(|pod| (pod.name.clone(), pod.node.clone())).collect();
         let (tell, fate) = watch::channel(None);
         let mut watching = JoinSet::new();
-        watching.spawn(keep(run.cluster.clone(), run.name.clone(), making.part.clone(), names, tell));
+        watching.spawn(keep(run.cluster.clone(), run.name.clone(), making.part.clone(), places, tell));
         let part = making.made();
         Ok(Self { run: Arc::clone(run), part, pods, grace: order.grace, fate, _watching: watching, is_removed: false })
     }
@@ -178,7 +181,7 @@ impl Server {
             return Some(fate);
         }
         let listed = list(&self.run.cluster, &self.run.name, &self.part).await.ok()?;
-        self.pods.iter().find_map(|pod| Fate::of(&listed, &pod.name))
+        self.pods.iter().find_map(|pod| Fate::of(&listed, (&pod.name, &pod.node)))
     }
 
     /// The last lines of the log of one of its pods, and those of a container before that was started again.
@@ -240,8 +243,14 @@ impl<'a> Making<'a> {
         let name = server_name(&self.run.name, &self.part);
         let mut noted = String::new();
         loop {
-            let listed = list(cluster, &self.run.name, &self.part).await?;
             let is_late = started.elapsed() > START;
+            let listed = match list(cluster, &self.run.name, &self.part).await {
+                Err(error) if error.may_pass() && !is_late => {
+                    sleep(LOOK).await;
+                    continue;
+                }
+                listed => listed?,
+            };
             // Pods that were evicted stay beside those in their place.
             let mut pods: Vec<&Pod> = listed.iter().collect();
             pods.sort_by_key(|pod| Reverse(pod.metadata.creation_timestamp.as_ref().map(|created| created.0)));
@@ -338,8 +347,10 @@ fn has_image(pod: &Pod) -> Option<String> {
 
 async fn list(cluster: &Cluster, run: &str, part: &str) -> Result<Vec<Pod>, ClusterError> {
     let labelled = ListParams::default().labels(&selector_of_part(run, part));
-    let listed = cluster.api::<Pod>().list(&labelled).await;
-    listed.map(|listed| listed.items).map_err(|error| cluster.error("list pods", &error))
+    match timeout(ANSWER, cluster.api::<Pod>().list(&labelled)).await {
+        Ok(listed) => listed.map(|listed| listed.items).map_err(|error| cluster.error("list pods", &error)),
+        Err(_) => Err(cluster.silent(ANSWER)),
+    }
 }
 
 /// What the cluster's events say of a pod that failed.
@@ -367,44 +378,67 @@ async fn log(cluster: &Cluster, pod: &str) -> Vec<String> {
 }
 
 async fn remove(cluster: &Cluster, name: &str) -> Result<(), ClusterError> {
-    let removed = cluster.api::<Deployment>().delete(name, &DeleteParams::background()).await.map(drop);
-    cluster.gone(removed, &format!("remove the deployment {name}"))
+    let (api, how) = (cluster.api::<Deployment>(), DeleteParams::background());
+    let verb = format!("remove the deployment {name}");
+    match timeout(ANSWER, api.delete(name, &how)).await {
+        Ok(removed) => cluster.gone(removed.map(drop), &verb),
+        Err(_) => Err(cluster.silent(ANSWER)),
+    }
 }
 
-/// Removes a deployment, and waits until its pods are gone: the next one may need their room.
+/// Removes a deployment, and waits until its pods are gone: the next one may need their room. A cluster that does not answer for a while is
+/// asked again.
 async fn gone(run: &PodRun, part: &str, grace: Duration) -> Result<ServerEnd, ClusterError> {
     let (name, started) = (server_name(&run.name, part), Instant::now());
-    remove(&run.cluster, &name).await?;
-    let mut how = BTreeMap::new();
+    let (mut how, mut is_removed) = (BTreeMap::new(), false);
     loop {
-        let listed = list(&run.cluster, &run.name, part).await?;
-        if listed.is_empty() {
-            return Ok(ServerEnd { took: started.elapsed(), how });
-        }
-        how.extend(listed.iter().filter_map(|pod| {
-            let state = pod.status.as_ref()?.container_statuses.as_ref()?.first()?.state.as_ref()?;
-            Some((pod.metadata.name.clone()?, ended(state)?))
-        }));
-        if started.elapsed() > grace + REMOVAL {
-            let nodes: Vec<String> = listed.iter().map(node_of).collect();
-            let problem = format!(
-                "a pod of it is still there after {} s, on node {}",
-                started.elapsed().as_secs(),
-                nodes.join(", ")
-            );
-            return Err(ClusterError::NotRemoved { name, problem });
+        let looked = async {
+            if !is_removed {
+                remove(&run.cluster, &name).await?;
+                is_removed = true;
+            }
+            list(&run.cluster, &run.name, part).await
+        };
+        let is_late = started.elapsed() > grace + REMOVAL;
+        match looked.await {
+            Ok(listed) if listed.is_empty() => return Ok(ServerEnd { took: started.elapsed(), how }),
+            Ok(listed) if is_late => {
+                let nodes: Vec<String> = listed.iter().map(node_of).collect();
+                let problem = format!(
+                    "a pod of it is still there after {} s, on node {}",
+                    started.elapsed().as_secs(),
+                    nodes.join(", ")
+                );
+                return Err(ClusterError::NotRemoved { name, problem });
+            }
+            Ok(listed) => how.extend(listed.iter().filter_map(|pod| {
+                let state = pod.status.as_ref()?.container_statuses.as_ref()?.first()?.state.as_ref()?;
+                Some((pod.metadata.name.clone()?, ended(state)?))
+            })),
+            // The cluster itself removes it then.
+            Err(error) if error.may_pass() && run.is_over().is_some() => {
+                return Ok(ServerEnd { took: started.elapsed(), how });
+            }
+            Err(error) if error.may_pass() && !is_late => {}
+            Err(error) => return Err(error),
         }
         sleep(LOOK).await;
     }
 }
 
 /// Tells what befalls the first of these pods, once.
-async fn keep(cluster: Cluster, run: String, part: String, pods: Vec<String>, tell: watch::Sender<Option<Fate>>) {
+async fn keep(
+    cluster: Cluster,
+    run: String,
+    part: String,
+    pods: Vec<(String, String)>,
+    tell: watch::Sender<Option<Fate>>,
+) {
     loop {
         sleep(WATCH).await;
         // A cluster that does not answer for a while is asked again.
         let Ok(listed) = list(&cluster, &run, &part).await else { continue };
-        if let Some(fate) = pods.iter().find_map(|pod| Fate::of(&listed, pod)) {
+        if let Some(fate) = pods.iter().find_map(|(name, node)| Fate::of(&listed, (name, node))) {
             tell.send_replace(Some(fate));
             return;
         }

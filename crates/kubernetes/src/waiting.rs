@@ -19,6 +19,9 @@ pub(crate) const START: Duration = Duration::from_secs(180);
 pub(crate) const LOOK: Duration = Duration::from_millis(300);
 pub(crate) const WATCH: Duration = Duration::from_secs(1);
 
+/// What runc and crun say of an image without a program.
+const NO_PROGRAM: &str = "executable file";
+
 /// Waits until so many pods of a role run: name and node of each. One without a node is waited for, unless the scheduler's words mean that
 /// this is of no use.
 pub(crate) async fn wait_for(
@@ -45,6 +48,9 @@ pub(crate) async fn wait_for(
             match state {
                 PodState::Running { node } => running.push((pod, node)),
                 PodState::Image(problem) => return Err(ClusterError::Image { pod, problem }),
+                PodState::Stuck(problem) | PodState::Ended(problem) if problem.contains(NO_PROGRAM) => {
+                    return Err(ClusterError::Image { pod, problem });
+                }
                 PodState::Stuck(problem) | PodState::Ended(problem) => {
                     return Err(ClusterError::NotStarted { pod, problem });
                 }

@@ -1,12 +1,16 @@
 //! The platform of a plan in a cluster.
 
-use stampede_cluster::{ClusterPlatform, Ground, GroundOrder, PodAgent, PodVantage};
+use std::sync::Arc;
+
+use stampede_cluster::{Again, ClusterPlatform, Ground, GroundOrder, PodAgent, PodVantage};
 use stampede_conduct::Failure;
 use stampede_core::Limits;
 use stampede_drive::{Demand, carried};
 use stampede_kubernetes::{Cluster, ClusterAccess, Purpose};
 use stampede_load::Backend;
 use stampede_plan::{ClusterChoice, ComparePlan};
+use stampede_seam::Vantage;
+use stampede_vantage::Here;
 
 use crate::onlooker::Onlooker;
 
@@ -53,8 +57,27 @@ pub(crate) async fn in_cluster(
     let own: Vec<u32> = (0..threads).collect();
     let purpose = format!("compare {}", plan.workload.id);
     let demand = Demand { purpose: &purpose, loads: vec![&plan.load], cpus: &own, backend: Backend::Epoll };
-    let load = stampede_drive::vantage(&plan.generators, streams, demand, (onlooker.notices, onlooker.quiet)).await?;
+    let here: Arc<dyn Vantage> = Here::new();
+    let load = stampede_drive::vantage(
+        Arc::clone(&here),
+        &plan.generators,
+        streams,
+        demand,
+        (onlooker.notices, onlooker.quiet),
+    )
+    .await?;
     let tell = if onlooker.quiet { |_: &str| {} } else { onlooker.tell };
     let seen = PodVantage::new(load, eyes, threads);
-    Ok(ClusterPlatform::new(ground, seen, plan.limits, plan.ready_timeout, tell))
+    let carriers = plan.generators.clone();
+    let again: Again = Box::new(move |pods| {
+        let (here, carriers, own) = (Arc::clone(&here), carriers.clone(), own.clone());
+        Box::pin(async move {
+            let streams = pods.open().await.map_err(|error| error.to_string())?.into_iter().map(carried).collect();
+            let eyes = pods.open_another().await.map_err(|error| error.to_string())?;
+            let load =
+                stampede_drive::again(here, &carriers, streams, &own).await.map_err(|failure| failure.message)?;
+            Ok(PodVantage::new(load, PodAgent::begin(eyes).await?, threads))
+        })
+    });
+    Ok(ClusterPlatform::new(ground, (seen, again), plan.limits, plan.ready_timeout, tell))
 }

@@ -14,6 +14,7 @@ use stampede_plan::{ComparePlan, PlatformChoice, Software};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform, SoftwareSource};
 use stampede_platforms::{LocalConfig, LocalPlatform, scope};
 use stampede_seam::{Platform, Vantage};
+use stampede_vantage::Here;
 
 use crate::cluster_platform::in_cluster;
 use crate::folders::{cache_folder, state_folder};
@@ -120,7 +121,7 @@ async fn vantage(plan: &ComparePlan, onlooker: Onlooker<'_>) -> Result<Arc<dyn V
     // This process is on the processors of the load; the backend is found later, and epoll is what all machines have.
     let cpus = stampede_platforms::available_cpus();
     let demand = Demand { purpose: &purpose, loads: vec![&plan.load], cpus: &cpus, backend: Backend::Epoll };
-    stampede_drive::vantage(&plan.generators, Vec::new(), demand, (onlooker.notices, onlooker.quiet)).await
+    stampede_drive::vantage(Here::new(), &plan.generators, Vec::new(), demand, (onlooker.notices, onlooker.quiet)).await
 }
 
 /// What the platform of this machine's processes is told, for a plan that is served by these processors.

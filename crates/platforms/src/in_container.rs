@@ -2,15 +2,14 @@
 //!
 //! It is the only way to what the kernel holds a container to, where the machine's own files are not seen.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::Path;
-use std::process;
 use std::time::{Duration, Instant};
+use std::{env, fs, process};
 
 use stampede_cgroup::Group;
-use stampede_core::{CgroupSupport, Machine, with_causes};
+use stampede_core::{CgroupSupport, ImageTraits, Machine, with_causes};
 use stampede_seam::{ContainerLook, Vantage};
 use tokio::time::sleep;
 
@@ -49,7 +48,8 @@ pub async fn look_around(
     let group = own_group()?;
     let enforced = enforced(Some(&group)).map_err(|error| error.to_string())?;
     let processors = u32::try_from(available_cpus().len()).unwrap_or(u32::MAX);
-    Ok(ContainerLook { enforced, processors, meter: source(&group), age: age_of_first()?, port })
+    let traits = ImageTraits { labels: BTreeMap::new(), variables: variables(), words: words_of_first() };
+    Ok(ContainerLook { enforced, processors, meter: source(&group), age: age_of_first()?, traits, port })
 }
 
 /// The machine that a container is on.
@@ -110,6 +110,18 @@ async fn find_port(vantage: &dyn Vantage, address: IpAddr, patience: Duration) -
     }
 }
 
+/// What is in the environment of every process of the container.
+fn variables() -> BTreeSet<String> {
+    env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
+}
+
+/// The words of the container's first process, or none where they are not shown.
+fn words_of_first() -> Vec<String> {
+    let line = fs::read("/proc/1/cmdline").unwrap_or_default();
+    let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
 /// How long ago the first process of the container began, to a hundredth of a second.
 fn age_of_first() -> Result<Duration, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("read {path}: {error}"));
@@ -146,6 +158,13 @@ mod tests {
         if let Ok(group) = own_group() {
             assert!(enforced(Some(&group)).is_ok(), "{group:?}");
         }
+    }
+
+    #[test]
+    fn the_first_process_and_the_environment_show_whose_image_it_is() {
+        // Who may not see the line of another user's process sees an empty one.
+        assert_eq!(words_of_first().is_empty(), fs::read("/proc/1/cmdline").is_ok_and(|line| line.is_empty()));
+        assert!(variables().contains("PATH"));
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stampede_core::{EnforcedLimits, MeterSource};
+use stampede_core::{EnforcedLimits, ImageTraits, MeterSource};
 
 /// A container as it is from inside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +16,8 @@ pub struct ContainerLook {
     pub meter: MeterSource,
     /// How long ago its first process began.
     pub age: Duration,
+    /// What it shows of whose image it is: no labels.
+    pub traits: ImageTraits,
     /// The port that takes the load, or why there is none.
     pub port: Result<u16, String>,
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use stampede_core::{ClientLink, Fut, LinkUse};
+use stampede_core::{ClientLink, Endpoint, Fut, LinkUse};
 use thiserror::Error;
 
 use crate::generator_record::{GeneratorRecord, HeldUp};
@@ -85,6 +85,10 @@ pub trait LoadHandle: Send {
 
     /// How far it is.
     fn look(&mut self) -> LoadStatus;
+
+    /// Has requests go to these targets from now on, each with its share of the connections, and to no other. Does not wait. Where there is
+    /// none, or one has no address, it goes on as before.
+    fn set_targets(&mut self, targets: &[Endpoint]);
 
     /// Ends it now: what has no answer yet is unfinished, and the window ends here. Does not wait; [`LoadHandle::finish`] does.
     fn cut(&mut self);

@@ -37,6 +37,11 @@ pub trait Platform: Send + Sync {
         None
     }
 
+    /// Why nothing can be launched any more, whatever it is: what deployments need here is gone.
+    fn over(&self) -> Option<String> {
+        None
+    }
+
     /// The image in which a deployment of this makers' image runs, for records, where deployments run in containers.
     fn image_of(&self, _image: Option<&MakersImage>) -> Option<String> {
         None
@@ -189,6 +194,9 @@ pub enum LaunchError {
         /// What happened, with the end of its log.
         problem: String,
     },
+    /// Where it was to run is not reached: that says nothing of what was launched.
+    #[error("{0}")]
+    Lost(String),
     /// The warden is gone.
     #[error("talk to the warden: {0}")]
     Warden(String),

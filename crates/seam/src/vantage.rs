@@ -62,6 +62,11 @@ pub trait Vantage: fmt::Debug + Send + Sync {
     fn refuses_io_uring(&self) -> bool {
         false
     }
+
+    /// Why nothing is seen, or no load is driven, from here any more: an agent that it needs is lost.
+    fn why_lost(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Counters at one instant.

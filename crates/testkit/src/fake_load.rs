@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use stampede_core::{Censored, Counts, Fut, GeneratorUse, Latencies, LinkUse, Load};
+use stampede_core::{Censored, Counts, Endpoint, Fut, GeneratorUse, Latencies, LinkUse, Load};
 use stampede_seam::{
     AnswerFacts, LittlesLaw, LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadProgress, LoadResult, LoadStatus,
     Measures, Moment, RequestFailure, RoughLatencies, Slice, StepResult, TurnSpan,
@@ -230,6 +230,8 @@ impl LoadHandle for FakeLoad {
             is_finished: now >= self.drained(),
         }
     }
+
+    fn set_targets(&mut self, _targets: &[Endpoint]) {}
 
     fn cut(&mut self) {
         self.cut = Some(self.now());

@@ -30,6 +30,8 @@ pub struct FakePlatform {
     preflight: Vec<Finding>,
     /// The node of a cluster that it is, if it is one.
     node: Option<&'static str>,
+    /// After how many launches nothing can be launched any more.
+    over_after: Option<usize>,
     fake: Arc<FakeVantage>,
     vantage: Arc<dyn Vantage>,
     /// What happened, in order.
@@ -49,6 +51,7 @@ impl FakePlatform {
             unprepared,
             preflight,
             node: None,
+            over_after: None,
             fake,
             vantage,
             log: Arc::default(),
@@ -78,6 +81,12 @@ impl FakePlatform {
     #[must_use]
     pub fn on_node(self, node: Option<&'static str>) -> Self {
         Self { node, ..self }
+    }
+
+    /// Is gone after so many launches.
+    #[must_use]
+    pub fn over_after(self, launches: usize) -> Self {
+        Self { over_after: Some(launches), ..self }
     }
 
     /// The commands that prepare the application of this name fail.
@@ -121,6 +130,11 @@ impl Platform for FakePlatform {
         self.node
     }
 
+    fn over(&self) -> Option<String> {
+        let launches = *self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        self.over_after.filter(|most| launches >= *most).map(|_| "it is gone".to_owned())
+    }
+
     fn vantage(&self) -> &Arc<dyn Vantage> {
         &self.vantage
     }
@@ -161,6 +175,9 @@ impl Platform for FakePlatform {
         terms: &'a Terms,
     ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>> {
         Box::pin(async move {
+            if let Some(why) = self.over() {
+                return Err(LaunchError::Lost(why));
+            }
             let number = {
                 let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
                 *launches += 1;

@@ -169,6 +169,11 @@ impl LoadHandle for LoadHere {
         }
     }
 
+    fn set_targets(&mut self, targets: &[Endpoint]) {
+        // It goes on as before where they cannot be had.
+        let _ = self.load.set_targets(targets);
+    }
+
     fn cut(&mut self) {
         self.load.abort();
     }

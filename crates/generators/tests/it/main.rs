@@ -102,6 +102,24 @@ async fn one_whose_order_comes_late_begins_late_and_is_named() {
 }
 
 #[tokio::test]
+async fn a_target_that_joins_has_its_share_of_all_generators_connections() {
+    let (generators, _holds) = generators(3).await;
+    let [old, joined] = [(), ()].map(|()| CountingServer::start(Behaviour::default()).unwrap());
+    let mut load = generators.load(order(&old, "open:300@12", Duration::from_secs(3))).unwrap();
+    let look = async |until: &dyn Fn() -> bool| {
+        while !until() {
+            generators.sleep_until(generators.now() + Duration::from_millis(5)).await;
+        }
+    };
+    look(&|| old.open_connections() == 12).await;
+    load.set_targets(&[old.endpoint().clone(), joined.endpoint().clone()]);
+    look(&|| old.open_connections() == 6 && joined.open_connections() == 6).await;
+    let outcome = load.finish().await.unwrap();
+    assert_eq!(all(&outcome.result), old.stop().requests() + joined.stop().requests());
+    assert_eq!(outcome.result.total.requests.failed, 0);
+}
+
+#[tokio::test]
 async fn what_each_can_send_at_most_is_measured_before() {
     let (generators, _holds) = generators(3).await;
     let most = generators.measure_most(&[0], Backend::Epoll).await;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Limit, Outcome, ReadyBy, Trial};
 use stampede_seam::{
-    InsideTargets, LoadExchange, LoadOrder, LoadSpec, Moment, Platform, Running, Scenario, Template, TurnSpan,
+    InsideTargets, LaunchError, LoadExchange, LoadOrder, LoadSpec, Moment, Platform, Running, Scenario, Template,
+    TurnSpan,
 };
 
 use super::judge::{explain, judge, unlaunched, with_fixes};
@@ -74,7 +75,10 @@ impl<'a> OpenTrial<'a> {
         let running = match platform.launch(deployment, terms).await {
             Ok(running) => running,
             Err(error) => {
-                trial.outcome = Outcome::Failed(unlaunched(case, &error));
+                trial.outcome = match error {
+                    LaunchError::Lost(why) => Outcome::Invalid(why),
+                    error => Outcome::Failed(unlaunched(case, &error)),
+                };
                 return Ok(Err(Box::new(trial)));
             }
         };
@@ -389,7 +393,13 @@ async fn end(running: Box<dyn Running>, mut trial: Trial, sink: &mut dyn Sink) -
     sink.take(&Event::PhaseStarted(Phase::Stop)).await?;
     match running.stop().await {
         Ok(report) => trial.stops = report.units,
-        Err(error) => trial.outcome = Outcome::Failed(error.to_string()),
+        // What does not count for another reason has not failed for this one.
+        Err(error) => {
+            trial.outcome = match trial.outcome {
+                Outcome::Invalid(reason) => Outcome::Invalid(taken(reason, &error.to_string())),
+                Outcome::Measured | Outcome::Failed(_) => Outcome::Failed(error.to_string()),
+            }
+        }
     }
     Ok(trial)
 }

@@ -1,6 +1,6 @@
 //! Studies that are interrupted and resumed.
 
-use stampede_core::{Rounds, Study};
+use stampede_core::{Outcome, Rounds, Study};
 use stampede_testkit::{FakeLifetime, FakePlatform};
 
 use crate::bench::{BODY, Bench};
@@ -40,6 +40,17 @@ async fn a_stop_in_the_last_block_is_obeyed_by_nobody() {
     let bench = Bench::new(&["a", "b"], Rounds::Fixed(2));
     let heard = bench.stop_after(&platform(), 3).await;
     assert!(heard.trials.len() == 4 && !bench.stop.is_obeyed());
+}
+
+/// The block is completed with trials that do not count, so that it can be resumed with the next.
+#[tokio::test(start_paused = true)]
+async fn a_study_whose_platform_is_gone_ends_as_if_it_was_asked_to() {
+    let bench = Bench::new(&["a", "b", "c"], Rounds::Fixed(4));
+    let heard = bench.run(&platform().over_after(4)).await;
+    let gone = Outcome::Invalid("it is gone".to_owned());
+    let outcomes: Vec<_> = heard.trials.iter().map(|trial| trial.outcome.clone()).collect();
+    assert_eq!(outcomes[3..], [Outcome::Measured, gone.clone(), gone]);
+    assert!(bench.stop.is_obeyed());
 }
 
 /// Dropping the future of a study ends everything that it started.

@@ -117,6 +117,17 @@ async fn what_does_not_start_is_named_and_removed() {
         ("image", waiting("ImagePullBackOff"), "the image of pod g-1 cannot be used: ImagePullBackOff: its words", 0),
         ("program", waiting("RunContainerError"), "pod g-1 did not start: RunContainerError: its words", 0),
         (
+            "no program",
+            // As containerd 1.6 with runc reports it.
+            pod(
+                json!({"phase": "Failed", "containerStatuses": [{"name": "stampede", "image": "", "imageID": "", "ready": false,
+                "restartCount": 0, "state": {"terminated": {"exitCode": 128, "reason": "StartError",
+                "message": "unable to start container process: exec: \"stampede\": executable file not found in $PATH: unknown"}}}]}),
+            ),
+            "the image of pod g-1 cannot be used: StartError: unable to start container process: exec: \"stampede\": executable",
+            0,
+        ),
+        (
             "evicted",
             pod(json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"})),
             "pod g-1 did not start: Evicted: low on memory",

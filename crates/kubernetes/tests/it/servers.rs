@@ -209,7 +209,7 @@ async fn what_befalls_a_pod_is_told_within_seconds() {
     for (name, after, expected) in [
         ("killed", killed, Fate::Own("OOMKilled (exit code 137), pod shop-1-x on node node-7".to_owned())),
         ("evicted", json!([pod(evicted)]), Fate::Taken("pod shop-1-x on node node-7: Evicted".to_owned())),
-        ("deleted", json!([]), Fate::Taken("pod shop-1-x: it was deleted".to_owned())),
+        ("deleted", json!([]), Fate::Taken("pod shop-1-x on node node-7: it was deleted or evicted".to_owned())),
     ] {
         let (started, ..) = start(with(vec![serving(), serving(), after], json!([]))).await;
         let server = started.unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bollard::models::{ImageConfig, ImageInspect};
 use sha2::{Digest, Sha256};
-use stampede_core::{Container, ImageSign, KnownImage, Program, with_causes};
+use stampede_core::{Container, ImageTraits, Program, with_causes};
 use tokio::process::Command;
 
 use super::engine::Engine;
@@ -131,9 +131,7 @@ fn key(folder: &Path, of: &Build) -> String {
 /// What an image says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traits {
-    env: BTreeMap<String, String>,
-    labels: BTreeMap<String, String>,
-    words: Vec<String>,
+    shown: ImageTraits,
     /// The ports that it exposes.
     pub(crate) ports: Vec<u16>,
 }
@@ -147,25 +145,17 @@ impl Traits {
 
     fn read(config: ImageConfig) -> Self {
         let ImageConfig { env, labels, entrypoint, cmd, exposed_ports, .. } = config;
-        let variable = |pair: String| pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let variable = |pair: String| pair.split_once('=').map(|(name, _)| name.to_owned());
         let port = |port: String| match port.split_once('/') {
             None | Some((_, "tcp")) => port.split('/').next()?.parse().ok(),
             Some(_) => None,
         };
-        Self {
-            env: env.into_iter().flatten().filter_map(variable).collect(),
+        let shown = ImageTraits {
             labels: labels.into_iter().flatten().collect(),
+            variables: env.into_iter().flatten().filter_map(variable).collect(),
             words: entrypoint.into_iter().flatten().chain(cmd.into_iter().flatten()).collect(),
-            ports: exposed_ports.into_iter().flatten().filter_map(port).collect(),
-        }
-    }
-
-    fn has(&self, sign: &ImageSign) -> bool {
-        match sign {
-            ImageSign::Label(name, value) => self.labels.get(*name).is_some_and(|label| label == value),
-            ImageSign::Variable(name) => self.env.contains_key(*name),
-            ImageSign::Word(part) => self.words.iter().any(|word| word.contains(part)),
-        }
+        };
+        Self { shown, ports: exposed_ports.into_iter().flatten().filter_map(port).collect() }
     }
 
     /// The environment beside the image's own: what is given, and what one that is known needs; with a sentence on each of the latter.
@@ -179,16 +169,9 @@ impl Traits {
         let mut env: BTreeMap<String, String> = own.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         env.extend(program.env.clone());
         let mut told = Vec::new();
-        for KnownImage { name, signs, env: needed, why } in container.known {
-            if !signs.iter().any(|sign| self.has(sign)) {
-                continue;
-            }
-            for (variable, value) in *needed {
-                if !self.env.contains_key(*variable) && !env.contains_key(*variable) {
-                    env.insert((*variable).to_owned(), (*value).to_owned());
-                    told.push(format!("{} is given {variable}={value}, as it is upon {name}: {why}", container.image));
-                }
-            }
+        for (name, value, words) in container.needs(&self.shown, &env) {
+            env.insert(name.to_owned(), value.to_owned());
+            told.push(words);
         }
         (env.into_iter().map(|(name, value)| format!("{name}={value}")).collect(), told)
     }
@@ -196,7 +179,7 @@ impl Traits {
 
 #[cfg(test)]
 mod tests {
-    use stampede_core::FastCgiFront;
+    use stampede_core::{FastCgiFront, ImageSign, KnownImage};
 
     use super::*;
 
