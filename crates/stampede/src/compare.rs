@@ -15,7 +15,7 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
     let plan = ComparePlan::read_with_open_part(&flags, &at, host.size(), &BuiltIn).map_err(Failure::usage);
     let (plan, place) = Failure::both(plan, study.on(host))?;
     let metric = read_metric(metric.metric)?;
-    if dry_run {
+    if dry_run.dry_run {
         let missing = if plan.platform == PlatformChoice::Local { list::not_installed()? } else { Vec::new() };
         screen::print(&plan.outline(&missing))?;
         return Ok(Exit::Done);

@@ -1,7 +1,7 @@
 //! The command line of `stampede size`.
 
 use clap::Arg;
-use stampede_plan::SizeFlags;
+use stampede_plan::{DryRunFlag, SizeFlags};
 
 use crate::flags::StudyArgs;
 
@@ -21,6 +21,8 @@ use crate::flags::StudyArgs;
 pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) flags: SizeFlags,
+    #[command(flatten)]
+    pub(crate) dry_run: DryRunFlag,
     #[command(flatten)]
     pub(crate) study: StudyArgs,
 }
@@ -53,7 +55,7 @@ fn in_size(arg: Arg) -> Arg {
             .value_name("SEARCH")
             .help("Resume an interrupted search; repeat the same command line [default: the newest]")
             .help_heading(SEARCH),
-        "no_wait" | "ready_timeout" => arg.help_heading(SEARCH),
+        "dry_run" | "no_wait" | "ready_timeout" => arg.help_heading(SEARCH),
         _ => arg,
     }
 }
