@@ -14,7 +14,11 @@ pub const MOST_BLOCKS: u32 = CONFIRMING_BLOCKS[CONFIRMING_BLOCKS.len() - 1];
 /// How often a size that misses its objective by a hair is confirmed at most by each look, and by all together as often as their sum
 /// (Bonferroni). Most of it is the last look's: what is far below the limit is shown by the first ones all the same, as by the
 /// boundaries of O'Brien and Fleming ("A multiple testing procedure for clinical trials", Biometrics 35, 1979).
-const ERRORS: [f64; CONFIRMING_BLOCKS.len()] = [0.0025, 0.005, 0.0125, 0.03];
+const ERRORS: [f64; CONFIRMING_BLOCKS.len()] = [0.0025, 0.005, 0.0125, 0.02];
+
+/// Blocks after which one that was near the limit at its last look is looked at once more, with the error of that look, where another
+/// one was confirmed meanwhile that is dearer.
+const ONCE_MORE: u32 = 2 * MOST_BLOCKS;
 
 /// How often a size that holds by a hair is given up by each look before the last: few blocks of one that is near its limit are beyond
 /// it as often as not, and more of them show what it is.
@@ -51,6 +55,8 @@ pub struct Confirmation {
     pub verdict: SizeVerdict,
     /// Why it was refuted before its blocks could tell.
     pub reason: Option<String>,
+    /// How many more blocks may still show that it holds, where it was refuted and all of its means are below the limits.
+    pub(super) once_more: Option<u32>,
 }
 
 /// What a size must hold beside the load.
@@ -104,10 +110,12 @@ impl Confirmation {
             () if hopeless || rounds >= MOST_BLOCKS => SizeVerdict::Refuted,
             () => SizeVerdict::Open,
         };
+        let is_near = verdict == SizeVerdict::Refuted && failed.is_none() && !hopeless && rounds < ONCE_MORE;
+        let once_more = (is_near && blocks > 0).then(|| ONCE_MORE - rounds);
         let over =
             overs.iter().flatten().copied().reduce(|worst, next| if next.high > worst.high { next } else { worst });
         let [load, headroom, gone] = [&load, &headroom, &gone].map(|side| interval(side));
-        Self { blocks, load, headroom, gone, over, errors, verdict, reason: failed }
+        Self { blocks, load, headroom, gone, over, errors, verdict, reason: failed, once_more }
     }
 }
 
@@ -209,6 +217,21 @@ mod tests {
         // What is not shown in the most blocks is not so.
         let noisy: Vec<f64> = (0..16).map(|block| if block % 2 == 0 { 0.6 } else { 1.5 }).collect();
         assert_eq!(verdict(&noisy, &noisy, 0), V::Refuted);
+    }
+
+    #[test]
+    fn one_that_is_near_after_its_last_look_may_be_looked_at_once_more() {
+        let of = |times: [f64; 2], blocks: usize| {
+            let readings: Vec<_> = (0..blocks).map(|block| reading(SizeRole::Load, times[block % 2], 0)).collect();
+            Confirmation::of(&readings.iter().collect::<Vec<_>>(), None, Sides { headroom: false, gone: false })
+        };
+        // A mean of 0.85 and a deviation of 0.65: 0.85 + 2.1 x 0.65 / 32^0.5 is beyond the limit, and of 64 it is not.
+        let near = of([0.2, 1.5], 32);
+        assert_eq!((near.verdict, near.once_more), (SizeVerdict::Refuted, Some(32)));
+        assert_eq!(of([0.2, 1.5], 64).verdict, SizeVerdict::Confirmed);
+        let beyond = of([0.9, 1.5], 32);
+        assert_eq!((beyond.verdict, beyond.once_more), (SizeVerdict::Refuted, None));
+        assert_eq!(of([0.2, 1.7], 64).once_more, None);
     }
 
     #[test]
