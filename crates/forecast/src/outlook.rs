@@ -336,4 +336,48 @@ mod tests {
         let nearest = propose(&options, &hopeless, price, |_, _| true, 7);
         assert!(!nearest.is_empty() && nearest.iter().all(|proposal| proposal.outlook.times > 1.5), "{nearest:?}");
     }
+
+    /// What is proposed where all are simulated at both loads.
+    fn proposed_of_all(
+        options: &[ServiceOption<'_, Exponential>],
+        objective: &ServiceObjective,
+        price: &Price,
+        has_room: impl Fn(&ServiceSettings, u32) -> bool,
+    ) -> Vec<usize> {
+        let all: Vec<Outlook> =
+            options.iter().map(|option| outlook(option, None, objective, price, FIRST, 7)).collect();
+        let mut near: Vec<usize> = (0..all.len()).filter(|place| all[*place].times < NEAR).collect();
+        near.sort_by(|a, b| all[*a].month.total_cmp(&all[*b].month).then(all[*a].times.total_cmp(&all[*b].times)));
+        let (holding, missing): (Vec<usize>, Vec<usize>) = near.into_iter().partition(|place| all[*place].times < 1.0);
+        let missing = missing.into_iter().filter(|place| all[*place].month < all[holding[0]].month).take(MISSING);
+        let (cheap, rest) = holding.split_at(CHEAPEST);
+        let rest = rest.iter().copied().filter(|place| has_room(&options[*place].setup.service, all[*place].most));
+        let mut chosen: Vec<usize> = cheap.iter().copied().chain(rest.take(WITH_ROOM)).chain(missing).collect();
+        chosen.sort_unstable();
+        chosen
+    }
+
+    #[test]
+    fn what_is_not_simulated_at_both_loads_would_not_be_proposed() {
+        let mut options = Vec::new();
+        for millis in [250, 500, 1000, 2000] {
+            for concurrency in [1, 4, 8] {
+                for target in [0.3, 0.5, 0.6, 0.7, 0.9] {
+                    let parameters = KnativeParameters { target_utilisation: target, ..Default::default() };
+                    let mut option = option(Policy::Knative(parameters), millis, 256, concurrency);
+                    (option.setup.warm_up, option.setup.duration) = (Duration::from_secs(10), Duration::from_secs(30));
+                    options.push(option);
+                }
+            }
+        }
+        let price = price("cloud-run-instances").unwrap();
+        let objective = ServiceObjective { terms: vec![(0.99, Duration::from_millis(400))], errors: None };
+        for most in [2, 20] {
+            let has_room = |_: &ServiceSettings, instances: u32| instances <= most;
+            let mut proposed: Vec<usize> =
+                propose(&options, &objective, price, has_room, 7).iter().map(|proposal| proposal.option).collect();
+            proposed.sort_unstable();
+            assert_eq!(proposed, proposed_of_all(&options, &objective, price, has_room), "{most}");
+        }
+    }
 }
