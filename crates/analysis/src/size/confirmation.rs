@@ -225,10 +225,10 @@ mod tests {
             let readings: Vec<_> = (0..blocks).map(|block| reading(SizeRole::Load, times[block % 2], 0)).collect();
             Confirmation::of(&readings.iter().collect::<Vec<_>>(), None, Sides { headroom: false, gone: false })
         };
-        // A mean of 0.85 and a deviation of 0.65: 0.85 + 2.1 x 0.65 / 32^0.5 is beyond the limit, and of 64 it is not.
-        let near = of([0.2, 1.5], 32);
+        // A mean of 0.8 and a deviation of 0.6: 0.8 + 2.1 x 0.6 / 32^0.5 is beyond the limit, and of 64 it is not.
+        let near = of([0.2, 1.4], 32);
         assert_eq!((near.verdict, near.once_more), (SizeVerdict::Refuted, Some(32)));
-        assert_eq!(of([0.2, 1.5], 64).verdict, SizeVerdict::Confirmed);
+        assert_eq!(of([0.2, 1.4], 64).verdict, SizeVerdict::Confirmed);
         let beyond = of([0.9, 1.5], 32);
         assert_eq!((beyond.verdict, beyond.once_more), (SizeVerdict::Refuted, None));
         assert_eq!(of([0.2, 1.7], 64).once_more, None);
