@@ -17,8 +17,7 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
     let metric = read_metric(metric.metric)?;
     if dry_run.dry_run {
         let missing = if plan.platform == PlatformChoice::Local { list::not_installed()? } else { Vec::new() };
-        screen::print(&plan.outline(&missing))?;
-        return Ok(Exit::Done);
+        return screen::print(&plan.outline(&missing)).map(|()| Exit::Done);
     }
     let kind = if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare };
     let request = StudyRequest {

@@ -13,8 +13,7 @@ pub(crate) fn run(SizeArgs { flags, dry_run, study }: SizeArgs, host: &dyn Host)
         let plan = ServiceSizePlan::read(&flags, host.size(), &BuiltIn).map_err(Failure::usage);
         let (plan, place) = Failure::both(plan, study.on(host))?;
         if dry_run.dry_run {
-            screen::print(&service_size_outline(&plan))?;
-            return Ok(Exit::Done);
+            return screen::print(&service_size_outline(&plan)).map(|()| Exit::Done);
         }
         let mut sizing = ServiceSizing::begin(place.bench, plan, place.store, place.resume.as_ref())?;
         return match sizing.carry_out()?? {
@@ -25,8 +24,7 @@ pub(crate) fn run(SizeArgs { flags, dry_run, study }: SizeArgs, host: &dyn Host)
     let plan = SizePlan::read(&flags, host.size(), &BuiltIn).map_err(Failure::usage);
     let (plan, place) = Failure::both(plan, study.on(host))?;
     if dry_run.dry_run {
-        screen::print(&size_outline(&plan))?;
-        return Ok(Exit::Done);
+        return screen::print(&size_outline(&plan)).map(|()| Exit::Done);
     }
     let mut sizing = Sizing::begin(place.bench, plan, place.store, place.resume.as_ref())?;
     match sizing.carry_out()?? {

@@ -7,7 +7,7 @@ use super::hopeless::Hopeless;
 use super::question::SizeQuestion;
 use super::search::Known;
 use super::shown::best_trial;
-use super::stop::SizeStop;
+use super::stop::{SizeStop, times_of};
 use crate::worker_memory::WorkerMemory;
 
 /// What became of a size.
@@ -73,12 +73,6 @@ impl SizeFound {
         };
         grid.cells().iter().all(is_no_smaller)
     }
-}
-
-/// The worst response time of a size as a multiple of its limit, where it has least room: of its blocks, or of its trial.
-pub(super) fn times_of(confirmation: Option<&Confirmation>, readings: &[&SizeReading]) -> Option<f64> {
-    let blocks = confirmation.and_then(Confirmation::worst);
-    blocks.map(|blocks| blocks.value).or_else(|| Some(best_trial(readings)?.outcome.figures()?.times))
 }
 
 /// What these trials came to.

@@ -8,8 +8,8 @@ use stampede_stats::Interval;
 
 use super::confirmation::{Confirmation, SizeVerdict};
 use super::grid::{SizeCell, SizeFigures, SizeReading};
-use super::outcome::times_of;
 use super::question::SizeQuestion;
+use super::shown::best_trial;
 use crate::worker_memory::MEMORY_MARGIN;
 
 /// From this share of its CPU limit on it is used up: response times grow without bound before all of it is.
@@ -65,6 +65,12 @@ pub enum SizeStop {
         /// Multiples of the limit; of the response time, or of the share of slow requests where that is nearer.
         interval: Interval,
     },
+}
+
+/// The worst response time of a size as a multiple of its limit, where it has least room: of its blocks, or of its trial.
+pub(super) fn times_of(confirmation: Option<&Confirmation>, readings: &[&SizeReading]) -> Option<f64> {
+    let blocks = confirmation.and_then(Confirmation::worst);
+    blocks.map(|blocks| blocks.value).or_else(|| Some(best_trial(readings)?.outcome.figures()?.times))
 }
 
 impl SizeStop {
