@@ -13,6 +13,8 @@ mod outcome;
 mod question;
 mod search;
 mod service;
+mod shown;
+mod stop;
 
 pub use self::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, SizeVerdict};
 pub use self::grid::{SizeCell, SizeFigures, SizeGrid, SizeOutcome, SizeReading, SizeRole};
@@ -24,3 +26,4 @@ pub use self::search::{SizeStage, SizeStep, size_step};
 pub use self::service::{
     ServiceCell, ServiceFate, ServiceFound, ServiceQuestion, ServiceStep, service_found, service_step,
 };
+pub use self::stop::SizeStop;

@@ -34,6 +34,9 @@ pub(crate) struct Sizes {
     /// Seed; the same one gives the same figures
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Applications, by their names [default: all]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
     /// Trials that were recorded on a real machine
     #[arg(long, value_name = "FILE", default_value = "crates/bench/data/sizes.jsonl")]
     pub(crate) data: PathBuf,
@@ -165,13 +168,32 @@ impl Subject {
         self.runtimes[cell.runtime.min(2)]
     }
 
-    /// Response times as multiples of the limit, in truth: infinite where there is too little memory or a queue without end.
-    fn truth(&self, cell: &SizeCell) -> f64 {
+    /// Response times of all sizes as multiples of the limit, in truth: infinite where there is too little memory or a queue without
+    /// end.
+    fn truths(&self, grid: &SizeGrid) -> Vec<f64> {
+        let is_short = |cell: &SizeCell| self.served(cell).needs(cell.workers) * MEMORY_MARGIN > cell.memory.mib();
+        // Memory that is enough has no part in response times: each of the others is computed once.
+        let of = |cell: &SizeCell| (cell.runtime, cell.cpus, cell.workers);
+        let mut known: Vec<&SizeCell> = Vec::new();
+        for cell in grid.cells().iter().filter(|cell| !is_short(cell)) {
+            if !known.iter().any(|other| of(other) == of(cell)) {
+                known.push(cell);
+            }
+        }
+        let computed = on_all_processors(known.len(), |place| self.response(known[place]));
+        let truth = |cell: &SizeCell| {
+            let place = known.iter().position(|other| of(other) == of(cell)).filter(|_| !is_short(cell));
+            place.map_or(f64::INFINITY, |place| computed[place])
+        };
+        grid.cells().iter().map(truth).collect()
+    }
+
+    /// The same of a size with memory enough.
+    fn response(&self, cell: &SizeCell) -> f64 {
         let served = self.served(cell);
         let rate = self.rate * (1.0 + HEADROOM);
         let busy = rate * (served.work / cell.cpus.cores().min(1.0) + served.wait);
-        let is_short = served.needs(cell.workers) * MEMORY_MARGIN > cell.memory.mib();
-        if is_short || rate * served.work >= cell.cpus.cores() || busy >= f64::from(cell.workers) {
+        if rate * served.work >= cell.cpus.cores() || busy >= f64::from(cell.workers) {
             return f64::INFINITY;
         }
         let under = Under { cores: cell.cpus.cores(), workers: cell.workers, rate };
@@ -189,11 +211,10 @@ impl Subject {
         let rate = if role == SizeRole::Load { self.rate } else { self.rate * (1.0 + HEADROOM) };
         let length = (20.0 / 0.01 / self.rate).clamp(WINDOWS[0], WINDOWS[1]);
         let under = Under { cores: cell.cpus.cores(), workers: cell.workers, rate };
-        let window = served.window(under, [WARM_UP, length], random);
-        let beyond = window.responses.len() - window.responses.partition_point(|response| *response < self.below);
+        let mut window = served.window(under, [WARM_UP, length], random);
         SizeOutcome::Served(SizeFigures {
             times: window.beyond(0.01) / self.below,
-            over: beyond as f64 / window.responses.len() as f64 / 0.01,
+            over: window.over(self.below) as f64 / window.responses.len() as f64 / 0.01,
             failed: window.unanswered,
             requests: window.responses.len() as u64,
             work: Some(window.work),
@@ -256,7 +277,7 @@ struct Reached {
 fn reach(subject: &Subject, searches: u32, seed: u64) -> Reached {
     let grid = grid();
     let question = subject.question(&grid);
-    let truths = on_all_processors(grid.cells().len(), |place| subject.truth(&grid.cells()[place]));
+    let truths = subject.truths(&grid);
     let found = draws(seed, searches, |random| {
         let mut random = Random(random.next_u64());
         search(&question, &grid, |cell, role| subject.trial(&grid.cells()[cell], role, &mut random))
@@ -297,11 +318,13 @@ impl Reached {
 
 /// Searches everything, and writes the document.
 pub(crate) fn run(asked: &Sizes) -> Result<(), Failure> {
-    let mut reached: Vec<Reached> = SUBJECTS.iter().map(|subject| reach(subject, asked.searches, asked.seed)).collect();
-    reached.extend(autoscaled::reach_all(asked.searches, asked.seed));
+    let is_asked = |name: &str| asked.only.is_empty() || asked.only.iter().any(|only| only == name);
+    let subjects = SUBJECTS.iter().filter(|subject| is_asked(subject.name));
+    let mut reached: Vec<Reached> = subjects.map(|subject| reach(subject, asked.searches, asked.seed)).collect();
+    reached.extend(autoscaled::reach_all(asked.searches, asked.seed, is_asked));
     let lines = jsonl::read(&asked.data)?;
     let grids = recorded::grids(&lines);
-    let whole = grids.iter().filter(|grid| grid.is_whole());
+    let whole = grids.iter().filter(|grid| grid.is_whole() && is_asked(grid.subject.workload));
     reached.extend(whole.map(|grid| grid.reach(asked.searches, asked.seed)));
     Ok(files::write_or_print(asked.output.as_deref(), &render(asked, &reached, &recorded::told(&grids, &lines)))?)
 }

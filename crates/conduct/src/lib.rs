@@ -50,7 +50,7 @@ pub use reproduce::{Experiment, ExperimentTable};
 pub use scale::scale;
 pub use service_size::{ServiceSizing, service_size_exit};
 pub use site::{needs, preparing};
-pub use size::{Sizing, size_exit};
+pub use size::{Sizing, service_size_outline, size_exit, size_outline};
 pub use study::{Deciding, StudyRequest, carry_out};
 pub use tune::{Tune, space};
 pub use why::WhyQuestion;

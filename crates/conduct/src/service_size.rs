@@ -254,7 +254,7 @@ impl<'a> ServiceSizing<'a> {
             services.map_err(|problem| Failure::usage(format!("{name}: {} {}", problem.tunable, problem.problem)))?;
         let id = self.sequence.name(&part_name(number));
         let Some(stored) = self.sequence.services(site, id, &services).await? else { return Ok(None) };
-        self.readings.extend(readings(&stored, roles, place, self.plan.plan.slo.as_ref()));
+        self.readings.extend(readings(&stored, roles, (place, 1), self.plan.plan.slo.as_ref()));
         let took = took(&stored.study, &stored.trials, stored.finished_at);
         self.studies.push(stored);
         Ok(Some(took))

@@ -1,5 +1,7 @@
 //! The cheapest deployment that holds an objective: sizes that are tried and confirmed one after another.
 
+mod outline;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,13 +10,15 @@ use stampede_analysis::{
     SizeReading, SizeRole, SizeStage, SizeStep, WorkerMemory, size_found, size_step, took,
 };
 use stampede_core::{
-    Bytes, Candidate, CpuLayout, Failures, Limits, Outcome, Percentile, ResourceUse, Role, Rounds, Slo, SloTerm,
+    Bytes, Candidate, CpuLayout, Cpus, Failures, Limits, Outcome, Percentile, ResourceUse, Role, Rounds, Slo, SloTerm,
     StudyKind, Topology, Trial,
 };
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{ComparePlan, SizeCopies, SizePlan};
 use stampede_scale::SteadySize;
 use stampede_store::StoredStudy;
+
+pub use self::outline::{service_size_outline, size_outline};
 
 use crate::exit::{Exit, Failure};
 use crate::host::{Bench, Ended, attend};
@@ -56,7 +60,7 @@ impl<'a> Sizing<'a> {
     ///
     /// # Errors
     ///
-    /// When nothing of the size that is searched is sold, or the store cannot be read or has no such search.
+    /// When nothing of the size that is searched is sold or can be served, or the store cannot be read or has no such search.
     pub fn begin(
         bench: Bench<'a>,
         plan: SizePlan,
@@ -66,10 +70,7 @@ impl<'a> Sizing<'a> {
         bench.host.settle();
         let grid = grid(&plan);
         if grid.cells().is_empty() {
-            return Err(Failure::usage(format!(
-                "no size between --cpus and --memory is sold by --prices {}\n  name other limits or another tariff",
-                plan.tariff.id
-            )));
+            return Err(Failure::usage(no_size(&plan)));
         }
         let question = question(&plan, &grid);
         let first = (StudyKind::OwnRates, &part_name(1)[..]);
@@ -205,7 +206,11 @@ impl<'a> Sizing<'a> {
     ) -> Result<Option<Duration>, Failure> {
         let Some(cell) = self.grid.cells().get(place).cloned() else { return Ok(Some(Duration::ZERO)) };
         let name = self.name(&cell);
+        let is_again = self.readings.iter().any(|reading| reading.cell == place && reading.role == SizeRole::Search);
         let what = match roles {
+            [SizeRole::Search] if is_again => {
+                format!("trial {number}: {name}, once more: one bad trial alone rules out no other size")
+            }
             [SizeRole::Search] => format!("trial {number}: {name}"),
             [SizeRole::Watch] => format!(
                 "trial {number}: {name}, for {} s: memory grew in its trials, and this shows whether it continues to grow",
@@ -222,7 +227,7 @@ impl<'a> Sizing<'a> {
         let plans = plans.collect::<Result<Vec<_>, Failure>>()?;
         let id = self.sequence.name(&part_name(number));
         let Some(stored) = self.sequence.study(site, id, StudyKind::OwnRates, &plans).await? else { return Ok(None) };
-        self.readings.extend(readings(&stored, roles, place, self.plan.plan.slo.as_ref()));
+        self.readings.extend(readings(&stored, roles, (place, cell.replicas), self.plan.plan.slo.as_ref()));
         let took = took(&stored.study, &stored.trials, stored.finished_at);
         self.studies.push(stored);
         Ok(Some(took))
@@ -274,6 +279,44 @@ fn grid(plan: &SizePlan) -> SizeGrid {
         }
     }
     SizeGrid::new(cells)
+}
+
+/// Why there is no size to search, and what to change.
+fn no_size(plan: &SizePlan) -> String {
+    let id = &plan.tariff.id;
+    let (smallest, largest) = (plan.cpus.first().zip(plan.memory.first()), plan.cpus.last().zip(plan.memory.last()));
+    let Some(((cpus, memory), (most_cpus, most_memory))) = smallest.zip(largest) else { return String::new() };
+    let sold = |work: Option<Duration>| {
+        let of = |(cpus, memory): (Cpus, Bytes)| {
+            plan.tariff.month(&SteadySize { cpus, memory, rate: plan.rate, work }).is_some()
+        };
+        plan.cpus.iter().any(|cpus| plan.memory.iter().any(|memory| of((*cpus, *memory))))
+    };
+    if sold(None) {
+        let first = SizeCell {
+            runtime: 0,
+            replicas: plan.replicas.first().copied().unwrap_or(1),
+            spare: 0,
+            cpus: *cpus,
+            memory: *memory,
+            workers: plan.pools.first().copied().unwrap_or(1),
+            price: 0.0,
+        };
+        return match planned(plan, &first, SizeRole::Headroom) {
+            Err(problem) => {
+                format!("no size can be served: {} {}\n  {}", problem.tunable, problem.problem, problem.fix)
+            }
+            Ok(_) => "no size fits this machine\n  name fewer --replicas, or smaller --cpus".to_owned(),
+        };
+    }
+    if sold(Some(Duration::from_millis(1))) {
+        return format!(
+            "--prices {id} is paid by the CPU time of requests, which is known of no size before it is tried\n  search by another tariff: the report has the price by {id} beside it"
+        );
+    }
+    format!(
+        "no size from {cpus} CPU and {memory} to {most_cpus} CPU and {most_memory} is sold by --prices {id}\n  name other limits with --cpus and --memory, or another tariff"
+    )
 }
 
 fn question(plan: &SizePlan, grid: &SizeGrid) -> SizeQuestion {
@@ -347,26 +390,31 @@ fn balancer_throttled(trial: &Trial) -> Option<f64> {
     (share > BALANCER_SHORT).then_some(share)
 }
 
-/// The most that a replica needed of memory, where there are several.
+/// The most that a replica needed of memory.
 fn replica_peak(trial: &Trial) -> Option<u64> {
     let replicas = trial.parts.iter().filter(|part| Topology::is_replica(&part.part));
     replicas.filter_map(|part| Some(part.resources?.memory_peak)).max()
 }
 
-/// What the trials of a size say, of which each case was measured in one of these roles. By blocks, so that what a look sees first was
-/// measured first.
-pub(crate) fn readings(stored: &StoredStudy, roles: &[SizeRole], cell: usize, slo: Option<&Slo>) -> Vec<SizeReading> {
+/// What the trials of a size say, which has so many replicas under limits of their own, and of which each case was measured in one of
+/// these roles. By blocks, so that what a look sees first was measured first.
+pub(crate) fn readings(
+    stored: &StoredStudy,
+    roles: &[SizeRole],
+    (cell, replicas): (usize, u32),
+    slo: Option<&Slo>,
+) -> Vec<SizeReading> {
     let mut trials: Vec<&Trial> = stored.trials.iter().collect();
     trials.sort_by_key(|trial| (trial.block, trial.position));
     let of = |trial: &Trial| {
         let case = stored.study.cases.iter().position(|case| case.id == trial.case)?;
-        Some(SizeReading { cell, role: *roles.get(case)?, outcome: outcome_of(trial, slo) })
+        Some(SizeReading { cell, role: *roles.get(case)?, outcome: outcome_of(trial, replicas > 1, slo) })
     };
     trials.into_iter().filter_map(of).collect()
 }
 
-/// What a trial says of its size.
-fn outcome_of(trial: &Trial, slo: Option<&Slo>) -> SizeOutcome {
+/// What a trial says of its size. What stands beside a single one shares its limits, and its memory is a part of what is needed.
+fn outcome_of(trial: &Trial, is_replicated: bool, slo: Option<&Slo>) -> SizeOutcome {
     let first_line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
     match &trial.outcome {
         Outcome::Failed(reason) => {
@@ -407,6 +455,7 @@ fn outcome_of(trial: &Trial, slo: Option<&Slo>) -> SizeOutcome {
     let failed = measured.requests.failed + measured.requests.unfinished + unsent;
     let ResourceUse { cpu, memory_peak, periods, throttled_periods, .. } = resources;
     let served = measured.requests.ok;
+    let of_replica = replica_peak(trial).filter(|_| is_replicated);
     SizeOutcome::Served(SizeFigures {
         times,
         over,
@@ -414,7 +463,7 @@ fn outcome_of(trial: &Trial, slo: Option<&Slo>) -> SizeOutcome {
         requests: served + failed,
         work: (served > 0 && !cpu.is_zero()).then(|| cpu.as_secs_f64() / served as f64),
         median: measured.response.quantile(0.5),
-        memory_peak: Some(replica_peak(trial).unwrap_or(memory_peak)).filter(|peak| *peak > 0).map(Bytes::new),
+        memory_peak: Some(of_replica.unwrap_or(memory_peak)).filter(|peak| *peak > 0).map(Bytes::new),
         throttled: if periods > 0 { throttled_periods as f64 / periods as f64 } else { 0.0 },
         growth: MemoryGrowth::of(measured),
         workers: WorkerMemory::of(trial),

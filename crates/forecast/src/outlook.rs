@@ -1,6 +1,6 @@
 //! Services of many sizes, each at a load and at more of it: what they cost, and how near they come to an objective.
 //!
-//! All are simulated once; those that seem cheap and come near the objective are simulated again, as often as a forecast is, and
+//! All are simulated once at the load, and the cheapest of them once with more of it; those that seem cheap and come near the objective are simulated again, as often as a forecast is, and
 //! may then have no more instances than they needed.
 
 use std::time::Duration;
@@ -83,24 +83,20 @@ pub fn propose<S: Shape>(
     has_room: impl Fn(&ServiceSettings, u32) -> bool,
     seed: u64,
 ) -> Vec<ServiceProposal> {
-    let first = in_parallel(options.len(), |place| outlook(&options[place], None, objective, price, FIRST, seed));
-    let mut near: Vec<usize> = (0..options.len()).filter(|place| first[*place].times < NEAR).collect();
-    near.sort_by(|a, b| first[*a].month.total_cmp(&first[*b].month).then(first[*a].times.total_cmp(&first[*b].times)));
-    if near.is_empty() {
-        near = (0..options.len()).collect();
-        near.sort_by(|a, b| first[*a].times.total_cmp(&first[*b].times));
-    }
-    let (holding, missing): (Vec<usize>, Vec<usize>) = near.into_iter().partition(|place| first[*place].times < 1.0);
+    let (first, near) = first_look(options, objective, price, &has_room, seed);
+    let outlook_of = |place: usize| first[place].unwrap_or(HOPELESS);
+    let (holding, missing): (Vec<usize>, Vec<usize>) =
+        near.into_iter().partition(|place| outlook_of(*place).times < 1.0);
     let few = if holding.is_empty() { CHEAPEST + WITH_ROOM + MISSING } else { MISSING };
-    let cheapest = holding.first().map_or(f64::INFINITY, |place| first[*place].month);
-    let missing = missing.into_iter().filter(|place| first[*place].month < cheapest).take(few);
-    let has_room = |place: &usize| has_room(&options[*place].setup.service, first[*place].most);
+    let cheapest = holding.first().map_or(f64::INFINITY, |place| outlook_of(*place).month);
+    let missing = missing.into_iter().filter(|place| outlook_of(*place).month < cheapest).take(few);
+    let has_room = |place: &usize| has_room(&options[*place].setup.service, outlook_of(*place).most);
     let (cheap, rest) = holding.split_at(CHEAPEST.min(holding.len()));
     let with_room = rest.iter().copied().filter(has_room).take(WITH_ROOM);
     let chosen: Vec<usize> = cheap.iter().copied().chain(with_room).chain(missing).collect();
     let again = in_parallel(chosen.len(), |number| {
         let option = chosen[number];
-        let most = first[option].most.max(1);
+        let most = outlook_of(option).most.max(1);
         ServiceProposal { option, outlook: outlook(&options[option], Some(most), objective, price, AGAIN, seed) }
     });
     let mut proposals = again;
@@ -111,6 +107,69 @@ pub fn propose<S: Shape>(
     proposals
 }
 
+/// Simulates each service once at the load, and at the load with its headroom those that may be proposed, the cheapest first, until
+/// enough of them hold: what is known of each, and the places of those that come near the objective in the order of their prices, or of
+/// all in that of their times where none does.
+fn first_look<S: Shape>(
+    options: &[ServiceOption<'_, S>],
+    objective: &ServiceObjective,
+    price: &Price,
+    has_room: &impl Fn(&ServiceSettings, u32) -> bool,
+    seed: u64,
+) -> (Vec<Option<Outlook>>, Vec<usize>) {
+    let load = in_parallel(options.len(), |place| at_load(&options[place], None, objective, price, FIRST, seed));
+    let both = |place: usize| with_headroom(&options[place], None, objective, FIRST, seed, load[place]);
+    let mut open: Vec<usize> = (0..options.len()).filter(|place| load[*place].times < NEAR).collect();
+    open.sort_by(|a, b| load[*a].month.total_cmp(&load[*b].month));
+    let mut known: Vec<Option<Outlook>> = vec![None; options.len()];
+    let is_enough = |known: &[Option<Outlook>]| {
+        let near = near(known);
+        let holding = near.into_iter().filter(|(_, outlook)| outlook.times < 1.0);
+        let rest: Vec<(usize, Outlook)> = holding.skip(CHEAPEST).collect();
+        let has_room = |(place, outlook): &&(usize, Outlook)| has_room(&options[*place].setup.service, outlook.most);
+        rest.iter().filter(has_room).count() >= WITH_ROOM
+    };
+    let mut done = 0;
+    while done < open.len() {
+        // Those of the same price are in the order of their times.
+        let is_dearer = done > 0 && load[open[done]].month > load[open[done - 1]].month;
+        if is_dearer && is_enough(&known) {
+            break;
+        }
+        let next = &open[done..(done + AT_A_TIME).min(open.len())];
+        for (place, outlook) in next.iter().zip(in_parallel(next.len(), |number| both(next[number]))) {
+            known[*place] = Some(outlook);
+        }
+        done += next.len();
+    }
+    let near: Vec<usize> = near(&known).into_iter().map(|(place, _)| place).collect();
+    if !near.is_empty() {
+        return (known, near);
+    }
+    let rest: Vec<usize> = (0..options.len()).filter(|place| known[*place].is_none()).collect();
+    for (place, outlook) in rest.iter().zip(in_parallel(rest.len(), |number| both(rest[number]))) {
+        known[*place] = Some(outlook);
+    }
+    let times = |place: usize| known[place].unwrap_or(HOPELESS).times;
+    let mut all: Vec<usize> = (0..options.len()).collect();
+    all.sort_by(|a, b| times(*a).total_cmp(&times(*b)));
+    (known, all)
+}
+
+/// The services that come near the objective, in the order of their prices.
+fn near(known: &[Option<Outlook>]) -> Vec<(usize, Outlook)> {
+    let known = known.iter().enumerate().filter_map(|(place, outlook)| Some((place, (*outlook)?)));
+    let mut near: Vec<(usize, Outlook)> = known.filter(|(_, outlook)| outlook.times < NEAR).collect();
+    near.sort_by(|(_, a), (_, b)| a.month.total_cmp(&b.month).then(a.times.total_cmp(&b.times)));
+    near
+}
+
+/// What is not simulated further is not worth it.
+const HOPELESS: Outlook = Outlook { times: f64::INFINITY, month: f64::INFINITY, instances: 0.0, most: 0 };
+
+/// How many services are simulated before it is seen whether more are needed.
+const AT_A_TIME: usize = 16;
+
 /// Simulates a service at both loads, with so many instances at most where that is given.
 fn outlook<S: Shape>(
     option: &ServiceOption<'_, S>,
@@ -120,27 +179,64 @@ fn outlook<S: Shape>(
     rounds: u32,
     seed: u64,
 ) -> Outlook {
-    let mut at_load = option.setup.clone();
-    if let Some(most) = most {
-        at_load.service.max_instances = most.max(at_load.service.min_instances);
-    }
-    let runs = |setup: &SimulationSetup| -> Vec<Run> {
-        (0..rounds).map(|round| simulate(setup, option.shape, seed_of(seed, round))).collect()
-    };
-    let load = runs(&at_load);
-    let headroom = option.headroom.clone().map(|traffic| runs(&SimulationSetup { traffic, ..at_load.clone() }));
-    let all = || load.iter().chain(headroom.iter().flatten());
-    let service = &at_load.service;
+    let load = at_load(option, most, objective, price, rounds, seed);
+    with_headroom(option, most, objective, rounds, seed, load)
+}
+
+/// The same at the load alone.
+fn at_load<S: Shape>(
+    option: &ServiceOption<'_, S>,
+    most: Option<u32>,
+    objective: &ServiceObjective,
+    price: &Price,
+    rounds: u32,
+    seed: u64,
+) -> Outlook {
+    let setup = option.limited(most);
+    let runs = option.runs(&setup, rounds, seed);
     let month = |run: &Run| {
         let usage = run.usage.times(MONTH / run.duration.as_secs_f64());
-        price.bill(&usage, service.cpus, service.memory, false).total()
+        price.bill(&usage, setup.service.cpus, setup.service.memory, false).total()
     };
-    let times = |runs: &[Run]| mean(runs, |run| objective.times(run));
     Outlook {
-        times: headroom.as_ref().map_or(0.0, |headroom| times(headroom)).max(times(&load)),
-        month: mean(&load, month),
-        instances: mean(&load, |run| run.instances.mean),
-        most: all().map(|run| run.instances.max).max().unwrap_or_default(),
+        times: mean(&runs, |run| objective.times(run)),
+        month: mean(&runs, month),
+        instances: mean(&runs, |run| run.instances.mean),
+        most: most_instances(&runs),
+    }
+}
+
+/// What is expected of it at both loads, by what is at the load.
+fn with_headroom<S: Shape>(
+    option: &ServiceOption<'_, S>,
+    most: Option<u32>,
+    objective: &ServiceObjective,
+    rounds: u32,
+    seed: u64,
+    load: Outlook,
+) -> Outlook {
+    let Some(traffic) = option.headroom.clone() else { return load };
+    let runs = option.runs(&SimulationSetup { traffic, ..option.limited(most) }, rounds, seed);
+    let times = mean(&runs, |run| objective.times(run));
+    Outlook { times: times.max(load.times), most: load.most.max(most_instances(&runs)), ..load }
+}
+
+fn most_instances(runs: &[Run]) -> u32 {
+    runs.iter().map(|run| run.instances.max).max().unwrap_or_default()
+}
+
+impl<S: Shape> ServiceOption<'_, S> {
+    /// The service with so many instances at most, where that is given.
+    fn limited(&self, most: Option<u32>) -> SimulationSetup {
+        let mut setup = self.setup.clone();
+        if let Some(most) = most {
+            setup.service.max_instances = most.max(setup.service.min_instances);
+        }
+        setup
+    }
+
+    fn runs(&self, setup: &SimulationSetup, rounds: u32, seed: u64) -> Vec<Run> {
+        (0..rounds).map(|round| simulate(setup, self.shape, seed_of(seed, round))).collect()
     }
 }
 
@@ -239,5 +335,49 @@ mod tests {
         let hopeless = ServiceObjective { terms: vec![(0.99, Duration::from_millis(1))], errors: None };
         let nearest = propose(&options, &hopeless, price, |_, _| true, 7);
         assert!(!nearest.is_empty() && nearest.iter().all(|proposal| proposal.outlook.times > 1.5), "{nearest:?}");
+    }
+
+    /// What is proposed where all are simulated at both loads.
+    fn proposed_of_all(
+        options: &[ServiceOption<'_, Exponential>],
+        objective: &ServiceObjective,
+        price: &Price,
+        has_room: impl Fn(&ServiceSettings, u32) -> bool,
+    ) -> Vec<usize> {
+        let all: Vec<Outlook> =
+            options.iter().map(|option| outlook(option, None, objective, price, FIRST, 7)).collect();
+        let mut near: Vec<usize> = (0..all.len()).filter(|place| all[*place].times < NEAR).collect();
+        near.sort_by(|a, b| all[*a].month.total_cmp(&all[*b].month).then(all[*a].times.total_cmp(&all[*b].times)));
+        let (holding, missing): (Vec<usize>, Vec<usize>) = near.into_iter().partition(|place| all[*place].times < 1.0);
+        let missing = missing.into_iter().filter(|place| all[*place].month < all[holding[0]].month).take(MISSING);
+        let (cheap, rest) = holding.split_at(CHEAPEST);
+        let rest = rest.iter().copied().filter(|place| has_room(&options[*place].setup.service, all[*place].most));
+        let mut chosen: Vec<usize> = cheap.iter().copied().chain(rest.take(WITH_ROOM)).chain(missing).collect();
+        chosen.sort_unstable();
+        chosen
+    }
+
+    #[test]
+    fn what_is_not_simulated_at_both_loads_would_not_be_proposed() {
+        let mut options = Vec::new();
+        for millis in [250, 500, 1000, 2000] {
+            for concurrency in [1, 4, 8] {
+                for target in [0.3, 0.5, 0.6, 0.7, 0.9] {
+                    let parameters = KnativeParameters { target_utilisation: target, ..Default::default() };
+                    let mut option = option(Policy::Knative(parameters), millis, 256, concurrency);
+                    (option.setup.warm_up, option.setup.duration) = (Duration::from_secs(10), Duration::from_secs(30));
+                    options.push(option);
+                }
+            }
+        }
+        let price = price("cloud-run-instances").unwrap();
+        let objective = ServiceObjective { terms: vec![(0.99, Duration::from_millis(400))], errors: None };
+        for most in [2, 20] {
+            let has_room = |_: &ServiceSettings, instances: u32| instances <= most;
+            let mut proposed: Vec<usize> =
+                propose(&options, &objective, price, has_room, 7).iter().map(|proposal| proposal.option).collect();
+            proposed.sort_unstable();
+            assert_eq!(proposed, proposed_of_all(&options, &objective, price, has_room), "{most}");
+        }
     }
 }

@@ -280,6 +280,14 @@ pub struct OfflineFlag {
     pub offline: bool,
 }
 
+/// Whether anything is measured.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct DryRunFlag {
+    /// Print what would be measured and how long it takes, and measure nothing
+    #[arg(long, help_heading = "Study")]
+    pub dry_run: bool,
+}
+
 /// What is read while it is measured.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct SamplingFlag {

@@ -74,7 +74,7 @@ pub use catalogue::Catalogue;
 pub use choice::RuntimeChoice;
 pub use compare::{ChangeMetric, CompareFlags, ComparePlan};
 pub use flags::{
-    AppFlag, AtFlag, ClientRttFlag, ClusterFlags, DatabaseFlags, DeploymentFlags, DumpFlag, DurationFlag,
+    AppFlag, AtFlag, ClientRttFlag, ClusterFlags, DatabaseFlags, DeploymentFlags, DryRunFlag, DumpFlag, DurationFlag,
     ExchangesFlag, GeneratorsFlag, HostFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags,
     PodFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SeedFlag, ServerAddressFlag, SubjectFlag,
     TopologyFlags, WarmUpFlag,

@@ -126,7 +126,10 @@ pub(crate) fn connected_instances(
 
 /// The connections of a database.
 pub(crate) fn read_connections(typed: Option<&str>, mistakes: &mut Gathered) -> Option<u32> {
-    typed.map(|typed| read_count("--max-connections", Some(typed), 100, mistakes))
+    let read = |typed: &str| typed.parse().ok().filter(|connections: &u32| *connections > 0);
+    let typed = typed?;
+    let flag = ("--max-connections", Some(typed));
+    Some(mistakes.value(flag, 100, read, "is not a whole number above 0", "for example --max-connections 100"))
 }
 
 /// A whole number.

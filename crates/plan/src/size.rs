@@ -14,8 +14,8 @@ use stampede_scale::Tariff;
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, Given};
 use crate::flags::{
-    AppFlag, BudgetFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, PhpFlag, ReadyTimeoutFlag,
-    RuntimesFlag, SeedFlag, SloFlag, SubjectFlag, WarmUpFlag,
+    AppFlag, BudgetFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, PhpFlag,
+    ReadyTimeoutFlag, RuntimesFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
@@ -76,6 +76,8 @@ pub struct SizeFlags {
     pub headroom: Option<String>,
     #[command(flatten)]
     pub deployment: DeploymentFlags,
+    #[command(flatten)]
+    pub databases: DatabaseFlags,
     /// Numbers of replicas to try, behind nginx, each replica with its own limits and workers: 1,2,4 [default: 1]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Limits")]
     pub replicas: Option<String>,
@@ -229,12 +231,19 @@ impl SizePlan {
             mistakes.add(
                 format!("--replicas {typed}"),
                 format!("cannot be searched beside {}", plan.topology),
-                "leave the topology out of the plan, or search without --replicas",
+                "leave services and the topology out of plan and flags, or search without --replicas",
             );
         }
         if plan.candidates.is_empty() {
             let fix = "see stampede list runtimes";
             mistakes.add("--runtimes", format!("has none that can serve {}", plan.workload.id), fix);
+        }
+        if let Some(typed) = &flags.pools
+            && !plan.candidates.is_empty()
+            && plan.candidates.iter().all(|candidate| Self::pool_of(candidate).is_none())
+        {
+            let problem = "is searched of no runtime here: each has no pool, or --set or the plan gives its size";
+            mistakes.add(format!("--pools {typed}"), problem, "leave one of them out");
         }
         let (Some(term), Some(rate), Some(tariff)) = (term, rate, tariff) else {
             return mistakes.finish(Err(Mistakes(Vec::new())));
@@ -315,14 +324,19 @@ impl SizePlan {
         pool: Option<u32>,
         load: &Load,
     ) -> Result<ComparePlan, TuningProblem> {
-        let tuning = tuned(candidate, &copies.each, &self.plan.load, pool)?;
-        let candidates = vec![Candidate { id: CaseId::new(id), tuning, ..candidate.clone() }];
         let limits = copies.total();
         if limits.cpus > self.room {
             let problem = format!("{} of {} CPU are more than this machine has", copies.running, copies.each.cpus);
             return Err(TuningProblem::new("--replicas", problem, "name fewer, or smaller ones"));
         }
         let topology = if copies.is_balanced { copies.topology() } else { self.plan.topology.clone() };
+        let (cpus, memory) = topology.shared_out();
+        if cpus > limits.cpus || memory > limits.memory {
+            let problem = format!("gives out {cpus} CPUs and {memory} of {} CPUs and {}", limits.cpus, limits.memory);
+            return Err(TuningProblem::new("topology", problem, "lower the shares of the plan"));
+        }
+        let tuning = tuned(candidate, &topology.replica_limits(&limits), &self.plan.load, pool)?;
+        let candidates = vec![Candidate { id: CaseId::new(id), tuning, ..candidate.clone() }];
         let (load, rounds) = (load.clone(), Rounds::Fixed(1));
         Ok(ComparePlan { candidates, limits, topology, load, rounds, ..self.plan.clone() })
     }
@@ -378,6 +392,7 @@ impl SizeFlags {
             slo: self.slo.clone(),
             load: self.load.clone(),
             deployment: self.deployment.clone(),
+            topology: TopologyFlags { databases: self.databases.clone(), ..TopologyFlags::default() },
             duration: self.duration.clone(),
             warm_up,
             seed: self.seed.clone(),
@@ -428,10 +443,12 @@ fn read_headroom(typed: Option<&str>, mistakes: &mut Gathered) -> f64 {
 
 fn read_term(plan: &ComparePlan, mistakes: &mut Gathered) -> Option<SizeTerm> {
     let terms = plan.slo.as_ref().map_or(&[][..], |slo| slo.terms());
-    let response = terms.iter().find_map(|term| match term {
+    // Windows must be long enough for the highest percentile.
+    let responses = terms.iter().filter_map(|term| match term {
         SloTerm::Response { percentile, below } => Some((percentile.beyond(), *below)),
         SloTerm::Errors { .. } => None,
     });
+    let response = responses.min_by(|(a, _), (b, _)| a.total_cmp(b));
     let errors = terms.iter().find_map(|term| match term {
         SloTerm::Errors { below } => Some(*below),
         SloTerm::Response { .. } => None,

@@ -113,7 +113,8 @@ fn parse(text: &str, name: &str) -> Result<Tariff, Mistakes> {
             TariffRates::Nodes(read_machines(nodes, &place.key("nodes"), &mut mistakes))
         }
         _ => {
-            mistakes.add(name, "says what no size costs", "add core_hour and gib_hour, or machines or nodes alone");
+            let fix = "write core_hour and gib_hour together, or machines alone, or nodes alone";
+            mistakes.add(name, "has no prices of sizes, or more than one kind of them", fix);
             TariffRates::Machines(Vec::new())
         }
     };
@@ -191,7 +192,8 @@ mod tests {
             of("currency: euro\n"),
             [
                 "p:1:11 currency euro is no currency; write its code of three letters: EUR",
-                "p says what no size costs; add core_hour and gib_hour, or machines or nodes alone",
+                "p has no prices of sizes, or more than one kind of them; write core_hour and gib_hour together, or \
+                 machines alone, or nodes alone",
             ]
         );
         let machines = of("currency: EUR\nmachines: [{name: a, cpus: many, memory: little, month: -1}]\n");

@@ -2,6 +2,7 @@
 
 mod json;
 mod memory;
+mod nothing;
 pub mod service;
 
 use stampede_analysis::{
@@ -12,7 +13,7 @@ use stampede_scale::{MonthPrice, PriceBound, SteadySize, Tariff, tariffs};
 
 use crate::StudyView;
 use crate::page::{Block, Column, Page, Table};
-use crate::quantity::{percent, ratio};
+use crate::quantity::ratio;
 
 pub(crate) use self::json::WireSizing;
 pub use self::json::json;
@@ -163,11 +164,18 @@ fn blocks_of<'a>(view: &SizeView<'a>, place: usize) -> Option<&'a Confirmation> 
 /// Response times of a size as a multiple of their limit, where it has least room.
 fn times(view: &SizeView<'_>, place: usize) -> Option<f64> {
     let blocks = blocks_of(view, place).and_then(Confirmation::worst);
-    let trial = view.readings.iter().find(|reading| reading.cell == place && reading.role == SizeRole::Search);
-    blocks.map(|blocks| blocks.value).or_else(|| match &trial?.outcome {
-        SizeOutcome::Served(figures) => Some(figures.times),
-        SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
+    blocks.map(|blocks| blocks.value).or_else(|| {
+        let served = trials(view, place).filter_map(|reading| match &reading.outcome {
+            SizeOutcome::Served(figures) => Some(figures.times),
+            SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
+        });
+        served.reduce(f64::min)
     })
+}
+
+/// Trials of a size that the search made.
+fn trials<'a>(view: &SizeView<'a>, place: usize) -> impl Iterator<Item = &'a SizeReading> {
+    view.readings.iter().filter(move |reading| reading.cell == place && reading.role == SizeRole::Search)
 }
 
 fn peak(view: &SizeView<'_>, place: usize) -> Option<f64> {
@@ -210,8 +218,14 @@ fn outcome(view: &SizeView<'_>, place: usize) -> String {
             Some(reason) => reason.clone(),
             None => format!("not confirmed in {blocks} rounds"),
         },
-        Some(SizeFate::Held) => "held in one trial".to_owned(),
-        Some(SizeFate::Missed) => "missed in one trial".to_owned(),
+        Some(SizeFate::Held) => match trials(view, place).count() {
+            0 | 1 => "held in one trial".to_owned(),
+            trials => format!("held in one of {trials} trials"),
+        },
+        Some(SizeFate::Missed) => match trials(view, place).count() {
+            0 | 1 => "missed in one trial".to_owned(),
+            trials => format!("missed in {trials} trials"),
+        },
         Some(SizeFate::Failed(reason)) => format!("failed: {reason}"),
         Some(SizeFate::Unusable(reason)) => format!("does not count: {reason}"),
         Some(SizeFate::Hopeless(Hopeless::Grows { .. })) => "its memory grows without end".to_owned(),
@@ -301,7 +315,7 @@ pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
             }
         }
         None if memory::is_all_that_stops(view) => {}
-        None => lines.extend(nothing(view)),
+        None => lines.extend(nothing::nothing(view)),
     }
     lines.extend(memory::growth(view));
     if view.is_out_of_time {
@@ -362,48 +376,4 @@ fn others(view: &SizeView<'_>, chosen: &SizeCell) -> Option<String> {
     let others: Vec<String> =
         (0..view.runtimes.len()).filter(|runtime| *runtime != chosen.runtime).filter_map(of_runtime).collect();
     (!others.is_empty()).then(|| format!("{}.", others.join("; ")))
-}
-
-/// Why nothing is chosen.
-fn nothing(view: &SizeView<'_>) -> Vec<String> {
-    let objective = objective(view);
-    let first = |wanted: fn(&SizeFate) -> Option<&String>| view.found.fates.iter().find_map(wanted);
-    let Some(nearest) = view.found.nearest.and_then(|place| Some((place, view.grid.cells().get(place)?))) else {
-        let failed = first(|fate| if let SizeFate::Failed(reason) = fate { Some(reason) } else { None });
-        let unusable = first(|fate| if let SizeFate::Unusable(reason) = fate { Some(reason) } else { None });
-        return vec![match (failed, unusable) {
-            (Some(reason), _) => {
-                format!(
-                    "No size that was tried could serve: {reason}. Add larger sizes with --memory and --cpus, or read its log."
-                )
-            }
-            (None, Some(reason)) => format!("No size has a valid trial: {reason}"),
-            (None, None) => "Nothing was tried.".to_owned(),
-        }];
-    };
-    let (place, cell) = nearest;
-    let times = times(view, place).unwrap_or(f64::NAN);
-    let best = name(view, cell);
-    if times < 1.0 {
-        return vec![format!(
-            "No size is confirmed for {objective}: the best that was tried, {best}, was at {} of the limit. Use a larger --budget, or larger sizes with --cpus and --memory.",
-            percent(times)
-        )];
-    }
-    let throttled =
-        view.readings.iter().filter(|reading| reading.cell == place).find_map(|reading| match &reading.outcome {
-            SizeOutcome::Served(figures) => Some(figures.throttled),
-            SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
-        });
-    let stops = match throttled {
-        Some(share) if share > 0.1 => format!("its CPU quota ran out in {} of its periods", percent(share)),
-        _ => "its CPU quota was not the limit".to_owned(),
-    };
-    vec![
-        format!(
-            "No size of this search meets {objective}: the best, {best}, was at {} times the limit; {stops}.",
-            ratio(times)
-        ),
-        "Lower --load or --headroom, raise the limit, or search with more CPU and memory.".to_owned(),
-    ]
 }

@@ -15,11 +15,10 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
     let plan = ComparePlan::read_with_open_part(&flags, &at, host.size(), &BuiltIn).map_err(Failure::usage);
     let (plan, place) = Failure::both(plan, study.on(host))?;
     let metric = read_metric(metric.metric)?;
-    if dry_run {
+    if dry_run.dry_run {
         let is_here = plan.platform == PlatformChoice::Local;
         let lacking = if is_here { list::lacking(&plan.candidates)? } else { Vec::new() };
-        screen::print(&plan.outline(&lacking))?;
-        return Ok(Exit::Done);
+        return screen::print(&plan.outline(&lacking)).map(|()| Exit::Done);
     }
     let kind = if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare };
     let request = StudyRequest {

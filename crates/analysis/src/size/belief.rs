@@ -2,9 +2,10 @@
 
 use stampede_stats::{GaussianProcess, normal_above};
 
-use super::grid::{SizeCell, SizeGrid, SizeReading};
+use super::grid::{SizeCell, SizeGrid, SizeReading, SizeRole};
 use super::hopeless::Demand;
 use super::question::SizeQuestion;
+use super::shown::best_trial;
 use crate::worker_memory::MEMORY_MARGIN;
 
 /// Response times further from their limit than these, as logarithms of multiples of it, say no more than that.
@@ -56,8 +57,13 @@ impl<'a> Belief<'a> {
         let ours = readings.iter().filter_map(|reading| Some((grid.cells().get(reading.cell)?, reading)));
         let ours: Vec<_> = ours.filter(|(cell, _)| cell.runtime == runtime).collect();
         let unknown = if ours.is_empty() { UNKNOWN } else { 0.0 };
-        let ours =
-            ours.into_iter().filter_map(|(cell, reading)| Some((cell, reading.role, reading.outcome.figures()?)));
+        // Of a size that was tried again the better trial counts.
+        let is_best = |reading: &SizeReading| {
+            let of_cell: Vec<&SizeReading> = readings.iter().filter(|other| other.cell == reading.cell).collect();
+            reading.role != SizeRole::Search || best_trial(&of_cell).is_some_and(|best| std::ptr::eq(best, reading))
+        };
+        let ours = ours.into_iter().filter(|(_, reading)| is_best(reading));
+        let ours = ours.filter_map(|(cell, reading)| Some((cell, reading.role, reading.outcome.figures()?)));
         let mut belief = Self { question, demand, tried: Vec::new(), process: None, peaks: Vec::new(), unknown };
         let mut values = Vec::new();
         for (cell, role, figures) in ours {
@@ -202,7 +208,7 @@ mod tests {
 
     use stampede_core::{Bytes, Cpus};
 
-    use super::super::grid::{SizeFigures, SizeOutcome, SizeRole};
+    use super::super::grid::{SizeFigures, SizeOutcome};
     use super::*;
 
     #[test]

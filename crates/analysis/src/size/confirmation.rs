@@ -11,10 +11,18 @@ pub const FIRST_BLOCKS: u32 = CONFIRMING_BLOCKS[0];
 /// Blocks after which a size that is not shown to hold does not count as one that does.
 pub const MOST_BLOCKS: u32 = CONFIRMING_BLOCKS[CONFIRMING_BLOCKS.len() - 1];
 
-/// How often a size that misses its objective is confirmed at most, of all its looks together, each with the same part of it
-/// (Bonferroni).
-const ERROR: f64 = 0.0125;
-const LOOKS: f64 = CONFIRMING_BLOCKS.len() as f64;
+/// How often a size that misses its objective by a hair is confirmed at most by each look, and by all together as often as their sum
+/// (Bonferroni). Most of it is the last look's: what is far below the limit is shown by the first ones all the same, as by the
+/// boundaries of O'Brien and Fleming ("A multiple testing procedure for clinical trials", Biometrics 35, 1979).
+const ERRORS: [f64; CONFIRMING_BLOCKS.len()] = [0.0025, 0.005, 0.0125, 0.02];
+
+/// Blocks after which one that was near the limit at its last look is looked at once more, with the error of that look, where another
+/// one was confirmed meanwhile that is dearer.
+const ONCE_MORE: u32 = 2 * MOST_BLOCKS;
+
+/// How often a size that holds by a hair is given up by each look before the last: few blocks of one that is near its limit are beyond
+/// it as often as not, and more of them show what it is.
+const GIVEN_UP: [f64; CONFIRMING_BLOCKS.len()] = [0.1, 0.25, 0.49, 0.49];
 
 /// What a confirmation came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +55,8 @@ pub struct Confirmation {
     pub verdict: SizeVerdict,
     /// Why it was refuted before its blocks could tell.
     pub reason: Option<String>,
+    /// How many more blocks may still show that it holds, where it was refuted and all of its means are below the limits.
+    pub(super) once_more: Option<u32>,
 }
 
 /// What a size must hold beside the load.
@@ -72,6 +82,10 @@ impl Confirmation {
         let blocks = counted.iter().map(|side| side.len()).min().unwrap_or(0) as u32;
         let all = load.iter().chain(&headroom).chain(&gone);
         let errors = all.fold((0, 0), |sum, figures| (sum.0 + figures.failed, sum.1 + figures.requests));
+        let look = look(blocks);
+        let interval =
+            |side: &[&SizeFigures]| mean_interval(&logs(side), one_sided(ERRORS, look)?).ok().map(Interval::exp);
+        let share = |side: &[&SizeFigures]| mean_interval(&shares(side), one_sided(ERRORS, look)?).ok();
         let sides: Vec<Option<Interval>> = counted.iter().map(|side| interval(side)).collect();
         let ours = || readings.iter().filter(|reading| reading.role.is_block());
         let failed = ours().find_map(|reading| match &reading.outcome {
@@ -81,7 +95,11 @@ impl Confirmation {
         let overs: Vec<Option<Interval>> = counted.iter().map(|side| share(side)).collect();
         let held = sides.iter().chain(&overs).all(|side| side.is_some_and(|side| side.high < 1.0))
             && errors_hold(errors, allowed);
-        let hopeless = sides.iter().chain(&overs).flatten().any(|side| side.value >= 1.0)
+        let is_beyond = |values: Vec<f64>, limit: f64| {
+            let interval = one_sided(GIVEN_UP, look).and_then(|confidence| mean_interval(&values, confidence).ok());
+            interval.is_some_and(|interval| interval.low >= limit)
+        };
+        let hopeless = counted.iter().any(|side| is_beyond(logs(side), 0.0) || is_beyond(shares(side), 1.0))
             || allowed.is_some_and(|allowed| errors.1 > 0 && errors.0 as f64 / errors.1 as f64 >= allowed);
         // Trials that say nothing are not repeated without end.
         let rounds = ours().filter(|reading| reading.role == SizeRole::Load).count() as u32;
@@ -92,10 +110,12 @@ impl Confirmation {
             () if hopeless || rounds >= MOST_BLOCKS => SizeVerdict::Refuted,
             () => SizeVerdict::Open,
         };
+        let is_near = verdict == SizeVerdict::Refuted && failed.is_none() && !hopeless && rounds < ONCE_MORE;
+        let once_more = (is_near && blocks > 0).then(|| ONCE_MORE - rounds);
         let over =
             overs.iter().flatten().copied().reduce(|worst, next| if next.high > worst.high { next } else { worst });
         let [load, headroom, gone] = [&load, &headroom, &gone].map(|side| interval(side));
-        Self { blocks, load, headroom, gone, over, errors, verdict, reason: failed }
+        Self { blocks, load, headroom, gone, over, errors, verdict, reason: failed, once_more }
     }
 }
 
@@ -114,21 +134,24 @@ impl Confirmation {
     }
 }
 
-/// The geometric mean of the blocks with the interval whose upper end must be below 1. Blocks scatter by multiples.
-fn interval(figures: &[&SizeFigures]) -> Option<Interval> {
-    let logs: Vec<f64> = figures.iter().map(|figures| figures.times.max(1e-6).ln()).collect();
-    mean_interval(&logs, confidence()?).ok().map(Interval::exp)
+/// Logarithms of response times as multiples of their limit: blocks scatter by multiples.
+fn logs(figures: &[&SizeFigures]) -> Vec<f64> {
+    figures.iter().map(|figures| figures.times.max(1e-6).ln()).collect()
 }
 
-/// The mean share of requests beyond the limit, as a multiple of what may be.
-fn share(figures: &[&SizeFigures]) -> Option<Interval> {
-    let shares: Vec<f64> = figures.iter().map(|figures| figures.over).collect();
-    mean_interval(&shares, confidence()?).ok()
+/// Shares of requests beyond the limit, as multiples of what may be.
+fn shares(figures: &[&SizeFigures]) -> Vec<f64> {
+    figures.iter().map(|figures| figures.over).collect()
 }
 
-/// Two-sided: half of the error is on the side that decides.
-fn confidence() -> Option<Confidence> {
-    Confidence::with_error(2.0 * ERROR / LOOKS)
+/// Which look it is at so many blocks.
+fn look(blocks: u32) -> usize {
+    CONFIRMING_BLOCKS.into_iter().position(|look| look >= blocks).unwrap_or(ERRORS.len() - 1)
+}
+
+/// Of a two-sided interval of which half of the error, that of this look, is on the side that decides.
+fn one_sided(errors: [f64; CONFIRMING_BLOCKS.len()], look: usize) -> Option<Confidence> {
+    Confidence::with_error(2.0 * errors.get(look)?)
 }
 
 /// Whether the share of errors is below its limit with the upper end of its interval: that of Clopper and Pearson of none, that of
@@ -194,6 +217,21 @@ mod tests {
         // What is not shown in the most blocks is not so.
         let noisy: Vec<f64> = (0..16).map(|block| if block % 2 == 0 { 0.6 } else { 1.5 }).collect();
         assert_eq!(verdict(&noisy, &noisy, 0), V::Refuted);
+    }
+
+    #[test]
+    fn one_that_is_near_after_its_last_look_may_be_looked_at_once_more() {
+        let of = |times: [f64; 2], blocks: usize| {
+            let readings: Vec<_> = (0..blocks).map(|block| reading(SizeRole::Load, times[block % 2], 0)).collect();
+            Confirmation::of(&readings.iter().collect::<Vec<_>>(), None, Sides { headroom: false, gone: false })
+        };
+        // A mean of 0.8 and a deviation of 0.6: 0.8 + 2.1 x 0.6 / 32^0.5 is beyond the limit, and of 64 it is not.
+        let near = of([0.2, 1.4], 32);
+        assert_eq!((near.verdict, near.once_more), (SizeVerdict::Refuted, Some(32)));
+        assert_eq!(of([0.2, 1.4], 64).verdict, SizeVerdict::Confirmed);
+        let beyond = of([0.9, 1.5], 32);
+        assert_eq!((beyond.verdict, beyond.once_more), (SizeVerdict::Refuted, None));
+        assert_eq!(of([0.2, 1.7], 64).once_more, None);
     }
 
     #[test]

@@ -3,17 +3,15 @@
 use stampede_core::{Bytes, Cpus};
 use stampede_stats::Interval;
 
-use super::grid::{SizeCell, SizeGrid, SizeOutcome, SizeReading};
+use super::grid::{SizeCell, SizeGrid, SizeReading};
 use super::growth::SizeGrowth;
 use super::question::SizeQuestion;
+use super::shown::Shown;
 use crate::worker_memory::MEMORY_MARGIN;
 
 /// A size must lack more than this of what requests were seen to take to be given up without a trial: under other limits they take
 /// somewhat less or more.
 const DEMAND_MARGIN: f64 = 1.15;
-
-/// A size that missed by this much says that a smaller one misses too.
-const FAR: f64 = 1.3;
 
 /// Why a size is not tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +31,7 @@ pub enum Hopeless {
         /// How many.
         needed: u32,
     },
-    /// A size with no less of anything missed the objective by far.
+    /// A size with no less of anything missed the objective by far, in more than one trial.
     Beaten {
         /// Which.
         by: usize,
@@ -101,12 +99,12 @@ pub(super) fn grows(
     is_short.then_some(Hopeless::Grows { each, needed: Some(needed) })
 }
 
-/// Why a size is not worth a trial, where that is known.
+/// Why a size is not worth a trial, where that is known; `shown` is what the trials show of sizes that have bad ones.
 pub(super) fn hopeless(
     place: usize,
     question: &SizeQuestion,
     grid: &SizeGrid,
-    readings: &[SizeReading],
+    (readings, shown): (&[SizeReading], &[(usize, Shown)]),
     demand: Demand,
     growth: SizeGrowth,
 ) -> Option<Hopeless> {
@@ -130,25 +128,24 @@ pub(super) fn hopeless(
             return Some(Hopeless::Workers { needed: busy.ceil() as u32 });
         }
     }
-    let by = readings.iter().find(|reading| {
-        let Some(other) = grid.cells().get(reading.cell) else { return false };
-        reading.cell != place
-            && is_no_better(cell, other, &reading.outcome)
-            && (question.rate_of(cell) >= question.rate_of(other) || reading.outcome.figures().is_none())
+    let by = shown.iter().find(|(by, shown)| {
+        *shown != Shown::Doubtful
+            && grid.cells().get(*by).is_some_and(|other| *by != place && is_no_better(cell, other, *shown, question))
     });
-    by.map(|reading| Hopeless::Beaten { by: reading.cell })
+    by.map(|(by, _)| Hopeless::Beaten { by: *by })
 }
 
-/// Whether what came of another size says that this one misses the objective too.
-fn is_no_better(cell: &SizeCell, other: &SizeCell, outcome: &SizeOutcome) -> bool {
+/// Whether what is shown of another size says that this one misses the objective too. Of one that is doubtful, whether it would.
+pub(super) fn is_no_better(cell: &SizeCell, other: &SizeCell, shown: Shown, question: &SizeQuestion) -> bool {
     if cell.runtime != other.runtime || cell.cpus > other.cpus || cell.memory > other.memory {
         return false;
     }
-    match outcome {
-        SizeOutcome::Served(figures) => cell.workers == other.workers && figures.times >= FAR,
+    match shown {
+        Shown::Misses | Shown::Doubtful => {
+            cell.workers == other.workers && question.rate_of(cell) >= question.rate_of(other)
+        }
         // More workers need more of what one that failed had too little of.
-        SizeOutcome::Failed(_) => cell.workers >= other.workers,
-        SizeOutcome::Unusable(_) => false,
+        Shown::Fails => cell.workers >= other.workers,
     }
 }
 
@@ -156,7 +153,7 @@ fn is_no_better(cell: &SizeCell, other: &SizeCell, outcome: &SizeOutcome) -> boo
 mod tests {
     use std::time::Duration;
 
-    use super::super::grid::{SizeFigures, SizeRole};
+    use super::super::grid::{SizeFigures, SizeOutcome, SizeRole};
     use super::*;
 
     fn cell(cpus: u32, mib: u64, workers: u32) -> SizeCell {
@@ -196,7 +193,7 @@ mod tests {
         let demand = Demand::of(0, &grid, &readings);
         assert_eq!(demand, Demand { work: Some(0.004), wait: 0.02 });
         let level = SizeGrowth::Level;
-        let told = |cell: &SizeCell| hopeless(place(cell), &question, &grid, &readings, demand, level);
+        let told = |cell: &SizeCell| hopeless(place(cell), &question, &grid, (&readings, &[]), demand, level);
         assert_eq!(told(&cells[0]), Some(Hopeless::Cpu { needed: Cpus::from_millis(400) }));
         assert_eq!(told(&cells[1]), Some(Hopeless::Memory { peak: Bytes::from_mib(60) }));
         // Two workers may need less memory, and they are too few.
@@ -215,7 +212,7 @@ mod tests {
         ] {
             let question = SizeQuestion { recycles: recycles.clone(), ..question.clone() };
             // Of 512 MiB a tenth more than 460 is left over: 506. Workers of a smaller one are not enough.
-            let large = hopeless(place(&cells[4]), &question, &grid, &readings, demand, endless);
+            let large = hopeless(place(&cells[4]), &question, &grid, (&readings, &[]), demand, endless);
             let smaller = grows(place(&cells[0]), &question, &grid, &readings, endless);
             match expected {
                 Some(Hopeless::Grows { needed: Some(_), .. }) => {
@@ -229,43 +226,54 @@ mod tests {
 
     #[test]
     fn what_misses_by_far_or_does_not_live_says_so_of_what_is_smaller() {
-        let (small, large) = (cell(500, 256, 4), cell(1000, 512, 4));
-        let served = |times| {
-            SizeOutcome::Served(SizeFigures {
-                times,
-                over: times,
-                failed: 0,
-                requests: 1,
-                work: None,
-                median: Duration::ZERO,
-                memory_peak: None,
-                throttled: 0.0,
-                growth: None,
-                workers: None,
-            })
+        let question = SizeQuestion {
+            rate: 100.0,
+            headroom: 0.2,
+            beyond: 0.01,
+            below: 0.2,
+            errors: None,
+            most_cells: 9,
+            recycles: Vec::new(),
         };
-        let failed = SizeOutcome::Failed("killed".to_owned());
-        for (name, cell, other, outcome, no_better) in [
-            ("by far", &small, &large, served(2.0), true),
-            ("by little", &small, &large, served(1.1), false),
-            ("a larger one", &large, &small, served(2.0), false),
-            ("fewer workers", &SizeCell { workers: 2, ..small.clone() }, &large, served(2.0), false),
+        let (small, large) = (cell(500, 256, 4), cell(1000, 512, 4));
+        let with = |workers, cell: &SizeCell| SizeCell { workers, ..cell.clone() };
+        for (name, cell, other, shown, no_better) in [
+            ("by far", small.clone(), large.clone(), Shown::Misses, true),
+            ("a larger one", large.clone(), small.clone(), Shown::Misses, false),
+            ("fewer workers", with(2, &small), large.clone(), Shown::Misses, false),
             (
-                "more workers of one that did not live",
-                &SizeCell { workers: 8, ..small.clone() },
-                &large,
-                failed.clone(),
-                true,
-            ),
-            (
-                "fewer workers of one that did not live",
-                &SizeCell { workers: 2, ..small.clone() },
-                &large,
-                failed,
+                "as many replicas for less",
+                SizeCell { replicas: 2, ..small.clone() },
+                large.clone(),
+                Shown::Misses,
                 false,
             ),
+            ("more workers of one that did not live", with(8, &small), large.clone(), Shown::Fails, true),
+            ("fewer workers of one that did not live", with(2, &small), large.clone(), Shown::Fails, false),
         ] {
-            assert_eq!(is_no_better(cell, other, &outcome), no_better, "{name}");
+            assert_eq!(is_no_better(&cell, &other, shown, &question), no_better, "{name}");
         }
+    }
+
+    #[test]
+    fn one_bad_trial_alone_rules_nothing_out() {
+        let cells = [cell(500, 256, 4), cell(1000, 512, 4)];
+        let grid = SizeGrid::new(cells.to_vec());
+        let question = SizeQuestion {
+            rate: 100.0,
+            headroom: 0.2,
+            beyond: 0.01,
+            below: 0.2,
+            errors: None,
+            most_cells: 9,
+            recycles: Vec::new(),
+        };
+        let told = |shown| {
+            let shown = [(1, shown)];
+            hopeless(0, &question, &grid, (&[], &shown), Demand::default(), SizeGrowth::Level)
+        };
+        assert_eq!(told(Shown::Misses), Some(Hopeless::Beaten { by: 1 }));
+        assert_eq!(told(Shown::Fails), Some(Hopeless::Beaten { by: 1 }));
+        assert_eq!(told(Shown::Doubtful), None);
     }
 }

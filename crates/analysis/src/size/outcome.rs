@@ -1,11 +1,13 @@
 //! What a search for a size came to.
 
 use super::confirmation::{Confirmation, SizeVerdict};
-use super::grid::{SizeCell, SizeGrid, SizeOutcome, SizeReading, SizeRole};
+use super::grid::{SizeCell, SizeGrid, SizeOutcome, SizeReading};
 use super::growth::SizeGrowth;
 use super::hopeless::Hopeless;
 use super::question::SizeQuestion;
 use super::search::Known;
+use super::shown::best_trial;
+use super::stop::{SizeStop, times_of};
 use crate::worker_memory::WorkerMemory;
 
 /// What became of a size.
@@ -15,9 +17,9 @@ pub enum SizeFate {
     Confirmed,
     /// They do not.
     Refuted,
-    /// It held in the trial of the search.
+    /// It held in a trial of the search.
     Held,
-    /// It missed the objective in that trial.
+    /// It missed the objective in every one of them.
     Missed,
     /// It did not start, or did not live.
     Failed(String),
@@ -51,6 +53,8 @@ pub struct SizeFound {
     pub frontier: Vec<usize>,
     /// The best of those that were tried where none holds: the one that missed by least.
     pub nearest: Option<usize>,
+    /// What keeps that one from the objective, by its trials.
+    pub stop: Option<SizeStop>,
     /// How many sizes were tried.
     pub tried: usize,
     /// By runtime, how its memory grows.
@@ -69,13 +73,6 @@ impl SizeFound {
         };
         grid.cells().iter().all(is_no_smaller)
     }
-}
-
-/// The worst response time of a size as a multiple of its limit, where it has least room: of its blocks, or of its trial.
-pub(super) fn times_of(confirmation: Option<&Confirmation>, readings: &[&SizeReading]) -> Option<f64> {
-    let blocks = confirmation.and_then(Confirmation::worst);
-    let trial = readings.iter().find(|reading| reading.role == SizeRole::Search);
-    blocks.map(|blocks| blocks.value).or_else(|| Some(trial?.outcome.figures()?.times))
 }
 
 /// What these trials came to.
@@ -106,10 +103,12 @@ pub fn size_found(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeRead
         }
     }
     let nearest = nearest.filter(|_| choice.is_none()).map(|(place, _)| place);
+    let stop =
+        nearest.and_then(|place| SizeStop::of(grid.cells().get(place)?, question, of(place), &known.of_cell(place)));
     let tried = known.tried();
     let growths = known.growths();
     let workers = (0..growths.len()).map(|runtime| workers(runtime, grid, readings)).collect();
-    SizeFound { choice, fates, confirmations, frontier, nearest, tried, growths, workers }
+    SizeFound { choice, fates, confirmations, frontier, nearest, stop, tried, growths, workers }
 }
 
 /// What workers of a runtime have of memory, where most of them were seen; of as many, the larger ones.
@@ -132,7 +131,7 @@ fn fate(place: usize, confirmation: Option<&Confirmation>, question: &SizeQuesti
     }
     let readings = known.of_cell(place);
     // What a trial says counts more than that another was needed.
-    match readings.iter().map(|reading| &reading.outcome).next() {
+    match best_trial(&readings).or(readings.first().copied()).map(|reading| &reading.outcome) {
         Some(SizeOutcome::Failed(reason)) => SizeFate::Failed(reason.clone()),
         Some(SizeOutcome::Unusable(reason)) => SizeFate::Unusable(reason.clone()),
         Some(outcome) if question.is_held(outcome) => SizeFate::Held,

@@ -1,7 +1,7 @@
 //! Which size to try or to confirm next.
 //!
 //! The search tries what is expected to save most: the probability that a size holds times what it costs less than the cheapest
-//! that seemed to hold. Then sizes are confirmed in fresh blocks from dear to cheap. A confirmed size is never given up for a dearer
+//! that seemed to hold. A size whose one trial is bad is tried again before that rules out any other. Then sizes are confirmed in fresh blocks from dear to cheap. A confirmed size is never given up for a dearer
 //! one, and the first that cannot be confirmed below it ends that, but for [`MOST_REFUTED`]: so as many chances there are, and no
 //! more, that a size is chosen which misses its objective.
 
@@ -9,10 +9,11 @@ use std::cmp::Reverse;
 
 use super::belief::Belief;
 use super::confirmation::{Confirmation, FIRST_BLOCKS, Sides, SizeVerdict};
-use super::grid::{SizeGrid, SizeReading};
+use super::grid::{SizeCell, SizeGrid, SizeReading};
 use super::growth::{SizeGrowth, watched};
-use super::hopeless::{Demand, Hopeless, grows, hopeless};
+use super::hopeless::{Demand, Hopeless, grows, hopeless, is_no_better};
 use super::question::SizeQuestion;
+use super::shown::{Shown, may_repeat};
 
 /// A size that is expected to save less than this share of what the cheapest costs that seems to hold is not tried.
 const LEAST_GAIN: f64 = 0.004;
@@ -87,7 +88,7 @@ pub fn size_step(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeReadi
     let confirmed = known.confirmations();
     if stage == SizeStage::Search
         && confirmed.is_empty()
-        && let Some(cell) = known.next_trial()
+        && let Some(cell) = known.next_repeat().or_else(|| known.next_trial())
     {
         return SizeStep::Try { cell };
     }
@@ -102,6 +103,8 @@ pub(super) struct Known<'a> {
     question: &'a SizeQuestion,
     grid: &'a SizeGrid,
     readings: &'a [SizeReading],
+    /// What trials show of sizes that have bad ones.
+    shown: Vec<(usize, Shown)>,
     /// By runtime.
     beliefs: Vec<KnownRuntime<'a>>,
 }
@@ -121,7 +124,8 @@ impl<'a> Known<'a> {
             demand: Demand::of(runtime, grid, readings),
             growth: SizeGrowth::of(runtime, grid, readings),
         };
-        Self { question, grid, readings, beliefs: (0..runtimes).map(of_runtime).collect() }
+        let shown = Shown::all(question, grid, readings);
+        Self { question, grid, readings, shown, beliefs: (0..runtimes).map(of_runtime).collect() }
     }
 
     /// Trials of a size, in their order.
@@ -132,7 +136,7 @@ impl<'a> Known<'a> {
     /// Why a size is not worth a trial.
     pub(super) fn hopeless(&self, place: usize) -> Option<Hopeless> {
         let KnownRuntime { demand, growth, .. } = self.beliefs.get(self.grid.cells().get(place)?.runtime)?;
-        hopeless(place, self.question, self.grid, self.readings, *demand, *growth)
+        hopeless(place, self.question, self.grid, (self.readings, &self.shown), *demand, *growth)
     }
 
     /// Whether growth of memory rules a size out, whatever its trials showed.
@@ -184,6 +188,31 @@ impl<'a> Known<'a> {
         places.into_iter().map(|place| (place, of(place))).collect()
     }
 
+    /// The size that is tried again: its one trial is bad, and would rule out others that are open.
+    fn next_repeat(&self) -> Option<usize> {
+        let doubtful = self.shown.iter().filter(|(_, shown)| *shown == Shown::Doubtful).map(|(place, _)| *place);
+        doubtful.filter(|place| may_repeat(*place, self.readings)).find(|place| self.would_rule_out(*place))
+    }
+
+    /// Whether a bad trial of a size, if it is true of it, rules out others. It does where nothing else tells what requests take of its
+    /// runtime.
+    fn would_rule_out(&self, place: usize) -> bool {
+        let Some(cell) = self.grid.cells().get(place) else { return false };
+        let is_ours = |reading: &&SizeReading| {
+            self.grid.cells().get(reading.cell).is_some_and(|other| other.runtime == cell.runtime)
+        };
+        let mut served = self.readings.iter().filter(is_ours).filter(|reading| reading.outcome.figures().is_some());
+        let is_served = self.of_cell(place).iter().any(|reading| reading.outcome.figures().is_some());
+        let shown = if is_served { Shown::Misses } else { Shown::Fails };
+        let is_open = |(other, smaller): (usize, &SizeCell)| {
+            other != place
+                && !self.is_tried(other)
+                && is_no_better(smaller, cell, shown, self.question)
+                && self.hopeless(other).is_none()
+        };
+        served.all(|reading| reading.cell == place) || self.grid.cells().iter().enumerate().any(is_open)
+    }
+
     /// The size that a search tries next.
     fn next_trial(&self) -> Option<usize> {
         if self.tried() + KEPT >= self.question.most_cells.max(KEPT + 1) {
@@ -216,7 +245,7 @@ impl<'a> Known<'a> {
     fn first_of(&self, runtime: usize) -> Option<usize> {
         let is_ours = |place: usize| self.grid.cells().get(place).is_some_and(|cell| cell.runtime == runtime);
         let served = |reading: &SizeReading| reading.outcome.figures().is_some();
-        let tried = self.readings.iter().filter(|reading| is_ours(reading.cell)).count();
+        let tried = (0..self.grid.cells().len()).filter(|place| is_ours(*place) && self.is_tried(*place)).count();
         if tried >= FIRST_TRIES || self.readings.iter().any(|reading| is_ours(reading.cell) && served(reading)) {
             return None;
         }
@@ -235,6 +264,14 @@ impl<'a> Known<'a> {
         }
         let price = |place: usize| self.grid.cells().get(place).map_or(f64::INFINITY, |cell| cell.price);
         let cheapest = with(SizeVerdict::Confirmed).map(|(cell, _)| price(*cell)).reduce(f64::min);
+        // One that would be cheaper than what is confirmed, and was near.
+        let is_worth = |(cell, once_more): &(usize, u32)| {
+            *once_more > 0 && cheapest.is_some_and(|cheapest| price(*cell) < cheapest * (1.0 - LEAST_SAVING))
+        };
+        let near = with(SizeVerdict::Refuted).filter_map(|(cell, refuted)| Some((*cell, refuted.once_more?)));
+        if let Some(near) = near.filter(is_worth).min_by(|(a, _), (b, _)| price(*a).total_cmp(&price(*b))) {
+            return Some(near);
+        }
         let refuted = with(SizeVerdict::Refuted).count();
         let most = if cheapest.is_some() { MOST_REFUTED } else { MOST_REFUTED_OF_NONE };
         if refuted >= most {
@@ -270,7 +307,7 @@ mod tests {
 
     use stampede_core::{Bytes, Cpus};
 
-    use super::super::grid::{SizeCell, SizeFigures, SizeOutcome, SizeRole};
+    use super::super::grid::{SizeFigures, SizeOutcome, SizeRole};
     use super::super::outcome::{SizeFate, SizeFound, size_found};
     use super::*;
     use crate::memory_growth::MemoryGrowth;
@@ -321,8 +358,13 @@ mod tests {
     }
 
     fn searched(limit: f64) -> Vec<SizeReading> {
+        searched_with(limit, |_, outcome| outcome)
+    }
+
+    /// A search in which trials, by how many there were before, may come out otherwise.
+    fn searched_with(limit: f64, otherwise: impl Fn(usize, SizeOutcome) -> SizeOutcome) -> Vec<SizeReading> {
         let grid = grid();
-        let mut readings = Vec::new();
+        let mut readings: Vec<SizeReading> = Vec::new();
         loop {
             let (cell, roles): (usize, Vec<SizeRole>) = match size_step(&QUESTION, &grid, &readings, SizeStage::Search)
             {
@@ -333,8 +375,10 @@ mod tests {
                 SizeStep::Done => return readings,
                 SizeStep::Watch { .. } => panic!("memory does not grow"),
             };
-            let of = |role| SizeReading { cell, role, outcome: outcome(&grid.cells()[cell], limit) };
-            readings.extend(roles.into_iter().map(of));
+            for role in roles {
+                let outcome = otherwise(readings.len(), outcome(&grid.cells()[cell], limit));
+                readings.push(SizeReading { cell, role, outcome });
+            }
             assert!(readings.len() < 500);
         }
     }
@@ -350,6 +394,47 @@ mod tests {
         assert!(!found.is_smallest(&grid));
         let is_hopeless = |fate: &SizeFate| matches!(fate, SizeFate::Hopeless(_));
         assert!(found.fates.iter().any(is_hopeless), "{:?}", found.fates);
+    }
+
+    #[test]
+    fn one_bad_trial_is_repeated_before_it_rules_out_anything() {
+        let grid = grid();
+        let cell = |readings: &[SizeReading]| {
+            let found = size_found(&QUESTION, &grid, readings);
+            found.choice.map(|choice| &grid.cells()[choice.cell]).map(|cell| (cell.cpus, cell.memory, cell.price))
+        };
+        let undisturbed = searched(1.5);
+        let far = |times: f64| {
+            move |outcome: SizeOutcome| match outcome {
+                SizeOutcome::Served(figures) => SizeOutcome::Served(SizeFigures { times, ..figures }),
+                other => other,
+            }
+        };
+        let fails = |_: SizeOutcome| SizeOutcome::Failed("php ended with signal 11 (SIGSEGV)".to_owned());
+        // Whichever trial of the search it is, and however bad.
+        for bad in 0..3 {
+            for readings in [
+                searched_with(1.5, |number, outcome| if number == bad { far(4.5)(outcome) } else { outcome }),
+                searched_with(1.5, |number, outcome| if number == bad { fails(outcome) } else { outcome }),
+            ] {
+                assert_eq!(cell(&readings), cell(&undisturbed), "{bad}");
+                let trials = |place| {
+                    let ours = readings.iter().filter(|reading| reading.cell == place);
+                    ours.filter(|reading| reading.role == SizeRole::Search).count()
+                };
+                assert!((1..=2).contains(&trials(readings[bad].cell)), "{bad}");
+            }
+        }
+        // The largest, which would rule out everything: it is tried again at once.
+        let readings = searched_with(1.5, |number, outcome| if number == 0 { far(4.5)(outcome) } else { outcome });
+        assert_eq!(readings[0].cell, readings[1].cell);
+        // What is as bad in both does.
+        let readings = searched_with(1.5, |number, outcome| if number < 2 { fails(outcome) } else { outcome });
+        let found = size_found(&QUESTION, &grid, &readings);
+        let beaten = Hopeless::Beaten { by: readings[0].cell };
+        assert!(found.fates.contains(&SizeFate::Hopeless(beaten)), "{:?}", found.fates);
+        // The next largest pool is tried after that.
+        assert_eq!(grid.cells()[readings[2].cell].workers, 2);
     }
 
     /// Two runtimes, of which the cheaper one takes memory with each request, and when it is watched.

@@ -74,7 +74,7 @@ impl Shape for Exponential {
 }
 
 /// A service, as it is made.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Made {
     runtime: usize,
     cpus: Cpus,
@@ -151,22 +151,27 @@ impl Subject {
         }
     }
 
-    /// Response times as multiples of the limit with the headroom, and what a month at the load costs, in truth.
-    fn truth(&self, made: &Made) -> (f64, f64) {
-        let of = |times: f64, value: &dyn Fn(&Run) -> f64| {
-            let setup = self.setup(made, 1.0, times, [FORECAST[0], TRUTH]);
-            (0..TRUTHS).map(|seed| value(&simulate(&setup, &Exponential, seed))).sum::<f64>() / TRUTHS as f64
-        };
+    /// What a value is in truth, at so many times the load.
+    fn truth(&self, made: &Made, times: f64, value: impl Fn(&Run) -> f64) -> f64 {
+        let setup = self.setup(made, 1.0, times, [FORECAST[0], TRUTH]);
+        (0..TRUTHS).map(|seed| value(&simulate(&setup, &Exponential, seed))).sum::<f64>() / TRUTHS as f64
+    }
+
+    /// Response times as multiples of the limit with the headroom, in truth.
+    fn times(&self, made: &Made) -> f64 {
         let limit = self.below.as_secs_f64();
-        let times = of(1.0 + HEADROOM, &|run| match run.rejected + run.timed_out {
+        self.truth(made, 1.0 + HEADROOM, |run| match run.rejected + run.timed_out {
             0 => run.response.quantile(0.99).as_secs_f64() / limit,
             _ => f64::INFINITY,
-        });
-        let month = of(1.0, &|run| {
+        })
+    }
+
+    /// What a month at the load costs, in truth.
+    fn month(&self, made: &Made) -> f64 {
+        self.truth(made, 1.0, |run| {
             let usage = run.usage.times(MONTH / run.duration.as_secs_f64());
             prices().bill(&usage, made.cpus, made.memory(), false).total()
-        });
-        (times, month)
+        })
     }
 
     fn trial(&self, made: &Made, role: SizeRole, random: &mut Random) -> SizeOutcome {
@@ -249,9 +254,9 @@ fn off(deviation: f64, random: &mut Random) -> f64 {
     (deviation * normal).exp()
 }
 
-/// What searches of each subject come to.
-pub(super) fn reach_all(searches: u32, seed: u64) -> Vec<Reached> {
-    SUBJECTS.iter().map(|subject| reach(subject, searches, seed)).collect()
+/// What searches of each subject come to whose name is asked for.
+pub(super) fn reach_all(searches: u32, seed: u64, is_asked: impl Fn(&str) -> bool) -> Vec<Reached> {
+    SUBJECTS.iter().filter(|subject| is_asked(subject.name)).map(|subject| reach(subject, searches, seed)).collect()
 }
 
 /// How many services are searched.
@@ -261,15 +266,27 @@ pub(super) fn count() -> usize {
 
 fn reach(subject: &Subject, searches: u32, seed: u64) -> Reached {
     let services = all();
-    let truths = on_all_processors(services.len(), |place| subject.truth(&services[place]));
-    let holding = || truths.iter().filter(|(times, _)| *times < 1.0);
-    let cheapest = holding().map(|(_, month)| *month).fold(f64::INFINITY, f64::min);
-    let found = draws(seed, searches, |random| {
-        let (choice, measured, trials) = subject.search(&services, random.next_u64());
-        (choice.map(|made| subject.truth(&made)), measured, trials)
-    });
+    let times = on_all_processors(services.len(), |place| subject.times(&services[place]));
+    let holding: Vec<&Made> =
+        services.iter().zip(&times).filter(|(_, times)| **times < 1.0).map(|(made, _)| made).collect();
+    let months = on_all_processors(holding.len(), |place| subject.month(holding[place]));
+    let cheapest = months.into_iter().fold(f64::INFINITY, f64::min);
+    let found = draws(seed, searches, |random| subject.search(&services, random.next_u64()));
     let all = found.len() as f64;
-    let choices: Vec<(f64, f64)> = found.iter().filter_map(|(choice, ..)| *choice).collect();
+    let choices: Vec<Made> = found.iter().filter_map(|(choice, ..)| *choice).collect();
+    // Many searches choose the same.
+    let mut different: Vec<Made> = Vec::new();
+    for made in &choices {
+        if !different.contains(made) {
+            different.push(*made);
+        }
+    }
+    let truths = on_all_processors(different.len(), |place| {
+        let made = &different[place];
+        (subject.times(made), subject.month(made))
+    });
+    let truth = |made: &Made| different.iter().position(|other| other == made).map(|place| truths[place]);
+    let choices: Vec<(f64, f64)> = choices.iter().filter_map(truth).collect();
     let mut dearer: Vec<f64> = choices.iter().map(|(_, month)| month / cheapest - 1.0).collect();
     dearer.sort_by(f64::total_cmp);
     let count = |holds: &dyn Fn(f64) -> bool| choices.iter().filter(|(times, _)| holds(*times)).count();
@@ -277,7 +294,7 @@ fn reach(subject: &Subject, searches: u32, seed: u64) -> Reached {
     Reached {
         name: subject.name.to_owned(),
         cheapest,
-        holding: holding().count(),
+        holding: holding.len(),
         near: 100.0 * near as f64 / all,
         nothing: 100.0 * (found.len() - choices.len()) as f64 / all,
         dearer: [dearer.get(dearer.len() / 2), dearer.last()].map(|share| share.copied().unwrap_or(f64::NAN)),

@@ -29,7 +29,7 @@ pub(super) struct Under {
 
 /// What a window showed.
 pub(super) struct Window {
-    /// Response times, in seconds, in their order; those without an answer at their age.
+    /// Response times, in seconds, in no order; those without an answer at their age.
     pub(super) responses: Vec<f64>,
     /// Requests without an answer when it was drained.
     pub(super) unanswered: u64,
@@ -102,16 +102,24 @@ impl Served {
         let left: Vec<f64> = left.filter(|arrived| *arrived >= warm_up).map(|arrived| closes - arrived).collect();
         let unanswered = left.len() as u64;
         responses.extend(left);
-        responses.sort_by(f64::total_cmp);
         Window { responses, unanswered, work: works / f64::from(done.max(1)) }
     }
 }
 
 impl Window {
-    /// The response time that this share of all is beyond.
-    pub(super) fn beyond(&self, share: f64) -> f64 {
+    /// The response time that this share of all is beyond. It puts them in another order.
+    pub(super) fn beyond(&mut self, share: f64) -> f64 {
         let rank = ((1.0 - share) * self.responses.len() as f64).ceil() as usize;
-        self.responses.get(rank.saturating_sub(1)).copied().unwrap_or(f64::INFINITY)
+        let place = rank.saturating_sub(1);
+        if place >= self.responses.len() {
+            return f64::INFINITY;
+        }
+        *self.responses.select_nth_unstable_by(place, f64::total_cmp).1
+    }
+
+    /// How many response times are no shorter than this.
+    pub(super) fn over(&self, limit: f64) -> usize {
+        self.responses.iter().filter(|response| **response >= limit).count()
     }
 }
 
@@ -130,7 +138,7 @@ mod tests {
             [(1, 1.0, 60.0, 1.0 / 40.0), (64, 1.0, 60.0, 1.0 / 40.0), (1, 0.5, 30.0, 0.05)]
         {
             let under = Under { cores, workers, rate };
-            let window = served.window(under, [10.0, 4_000.0], &mut Random(7));
+            let mut window = served.window(under, [10.0, 4_000.0], &mut Random(7));
             let seen = mean(&window);
             // With half a core all work takes twice as long.
             assert!((seen / expected - 1.0).abs() < 0.05, "{workers} workers: {seen}");
@@ -149,7 +157,7 @@ mod tests {
         assert!((window.work / 0.004 - 1.0).abs() < 0.03, "{}", window.work);
         assert_eq!(window.unanswered, 0);
         // Too few workers for what requests take: a queue without end.
-        let window = served.window(Under { cores: 2.0, workers: 1, rate: 100.0 }, [1.0, 60.0], &mut Random(3));
+        let mut window = served.window(Under { cores: 2.0, workers: 1, rate: 100.0 }, [1.0, 60.0], &mut Random(3));
         assert!(window.unanswered > 0 && window.beyond(0.01) > 10.0);
     }
 }

@@ -142,7 +142,8 @@ impl ServiceSizePlan {
         let is_open = check_load(&plan, flags.load.load.is_some(), &mut mistakes);
         if plan.topology != Topology::default() {
             let problem = format!("cannot be autoscaled beside {}", plan.topology);
-            mistakes.add("--autoscale", problem, "leave the topology out of the plan");
+            let fix = "leave services and the topology out of plan and flags, or search without --autoscale";
+            mistakes.add("--autoscale", problem, fix);
         }
         if plan.candidates.is_empty() {
             let problem = format!("has none that can serve {}", plan.workload.id);

@@ -1,7 +1,7 @@
 //! The command line of `stampede compare`.
 
 use clap::Arg;
-use stampede_plan::{AtFlag, CompareFlags};
+use stampede_plan::{AtFlag, CompareFlags, DryRunFlag};
 
 use crate::flags::{BackendArgs, MetricArgs, StudyArgs};
 
@@ -27,9 +27,8 @@ pub(crate) struct CompareArgs {
     pub(crate) at: AtFlag,
     #[command(flatten)]
     pub(crate) metric: MetricArgs,
-    /// Print what would be measured and how long it takes, and measure nothing
-    #[arg(long, help_heading = "Study")]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) dry_run: DryRunFlag,
     #[command(flatten)]
     pub(crate) backend: BackendArgs,
     #[command(flatten)]

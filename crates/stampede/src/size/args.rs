@@ -1,7 +1,7 @@
 //! The command line of `stampede size`.
 
 use clap::Arg;
-use stampede_plan::SizeFlags;
+use stampede_plan::{DryRunFlag, SizeFlags};
 
 use crate::flags::StudyArgs;
 
@@ -22,6 +22,8 @@ pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) flags: SizeFlags,
     #[command(flatten)]
+    pub(crate) dry_run: DryRunFlag,
+    #[command(flatten)]
     pub(crate) study: StudyArgs,
 }
 
@@ -33,27 +35,21 @@ fn in_size(arg: Arg) -> Arg {
             "Limits that must hold, on a response time (p50, p90, p95, p99, p99.9; counted from when a request was due) and \
              on the share of failed requests: p99<200ms,errors<0.1% [default: the plan's]",
         ),
-        "cpus" => arg.value_name("A,B").help(
-            "CPU limits to try: 0.25,0.5,1 [default: from 0.1 to one less than this machine has, each about 1.4 times the one before]",
-        ),
-        "memory" => arg.value_name("A,B").help(
-            "Memory limits to try: 128Mi,256Mi [default: from 48Mi to half of what this machine has, 2Gi at most]",
-        ),
+        "cpus" => arg.value_name("A,B").help("CPU limits to try: 0.25,0.5,1 [default: 0.1 to one less than this machine has]"),
+        "memory" => arg.value_name("A,B").help("Memory limits to try: 128Mi,256Mi [default: 48Mi to half of this machine's, 2Gi at most]"),
         "concurrency" => arg.value_name("A,B").help("With --autoscale: requests at once [default: 1,4,8,16,40,80]"),
         "min_instances" => arg.value_name("A,B").help("With --autoscale: minimum numbers of instances [default: 0,1]"),
         "max_instances" => arg.help("With --autoscale: maximum number of instances [default: 100]"),
         "set" => arg.help("Fix a setting, and do not search it: nginx-fpm.pm.max_children=8 (may be repeated)"),
         "budget" => arg.help("About how long the search may take, confirmations included [default: 40m]"),
-        "duration" => arg.help(
-            "How long each trial is measured, after the warm-up [default: 10s to 60s, enough for 20 requests beyond the percentile]",
-        ),
+        "duration" => arg.help("Length of each measurement [default: 10s to 60s, enough for 20 requests beyond the percentile]"),
         "warm_up" => arg.value_name("TIME").help("Load before each measurement, not counted [default: 2s]"),
         "seed" => arg.help("Seed of the random gaps between requests [default: a random one]").help_heading(SEARCH),
         "resume" => arg
             .value_name("SEARCH")
             .help("Resume an interrupted search; repeat the same command line [default: the newest]")
             .help_heading(SEARCH),
-        "no_wait" | "ready_timeout" => arg.help_heading(SEARCH),
+        "dry_run" | "no_wait" | "ready_timeout" => arg.help_heading(SEARCH),
         _ => arg,
     }
 }

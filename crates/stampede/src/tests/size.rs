@@ -1,5 +1,8 @@
 //! `size`: the search for the cheapest deployment that holds an objective.
 
+mod repeated;
+mod services;
+
 use std::fs;
 use std::time::Duration;
 
@@ -85,6 +88,8 @@ fn where_nothing_holds_the_best_is_named_with_what_stops_it() {
         report.contains("No size of this search meets p99<200ms,errors<1%: the best, php-cli-server, 1 CPU"),
         "{report}"
     );
+    // It answers 400 a second of 1,080 and uses a fifth of its CPU: more CPU would be bought for nothing.
+    assert!(report.contains("Its workers stopped it") && !report.contains("CPU limit"), "{report}");
 }
 
 #[test]
@@ -244,7 +249,19 @@ fn all_mistakes_of_a_command_line_are_told_at_once() {
             "what is not sold",
             "open:100",
             &["--slo", SLO, "--prices", "lambda"],
-            "no size between --cpus and --memory is sold",
+            "--prices lambda is paid by the CPU time of requests, which is known of no size before it is tried",
+        ),
+        (
+            "pools that nothing has",
+            "open:100",
+            &["--slo", SLO, "--set", "php-cli-server.PHP_CLI_SERVER_WORKERS=2"],
+            "--pools 2,4 is searched of no runtime here",
+        ),
+        (
+            "the window of the highest percentile",
+            "open:100",
+            &["--slo", "p50<100ms,p99.9<200ms"],
+            "--duration 10s has 1000 requests, of which too few are beyond the percentile; use --duration 50s",
         ),
         ("too little time", "open:100", &["--slo", SLO, "--budget", "30s"], "has no room for a trial of each runtime"),
         (
@@ -359,4 +376,21 @@ fn mistakes_of_a_search_for_a_service_are_told_before_anything_is_measured() {
     let said = machine.run(&of_cloud_run);
     assert!(said.code == 2 && said.words().contains("cloud-run has targets of its own"), "{said:?}");
     assert_eq!(machine.launches(), 0);
+}
+
+#[test]
+fn what_would_be_searched_is_printed_and_nothing_is_measured() {
+    let machine = MadeUp::new(by_cpus);
+    let app = workload("fatal");
+    let said = machine.run(&size(&app, "open:120", &["--slo", SLO, "--dry-run"]));
+    assert_eq!((said.code, machine.launches()), (0, 0), "{said:?}");
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    // Nine hundredths of a core-hour's price and so on are tariff_table.rs's own tests.
+    assert!(lines[0].ends_with("of 12 sizes are tried, by core-hours"), "{lines:?}");
+    assert!(lines[1].starts_with("php-cli-server: 12 sizes, 7.") && lines[1].ends_with(" USD a month"), "{lines:?}");
+    assert_eq!(lines[2], "0.25 to 1 CPU, 128Mi to 256Mi, 2 to 4 workers");
+    assert!(lines[3].starts_with("load open:120 and 20 % more; each trial has 2s of warm-up and is measured for 10s"));
+    let said = machine.run(&service(&app, "open:poisson:20", "p95<500ms", &["--dry-run"]));
+    assert_eq!((said.code, machine.launches()), (0, 0), "{said:?}");
+    assert!(said.report().contains("1 CPU, 256Mi, 4 workers, 1 requests at once, 0 to 100 instances"), "{said:?}");
 }
