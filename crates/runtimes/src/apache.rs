@@ -12,7 +12,7 @@ use stampede_core::{
 };
 
 use crate::lookup::{self, Lookup};
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{front, media_types, php_probe, status};
 
@@ -27,8 +27,7 @@ pub(crate) const MOST_WORKERS: u64 = 20_000;
 /// How long a graceful stop waits for requests in flight, and for children that hold an idle connection.
 pub(crate) const GRACE_SECONDS: u64 = 3;
 
-const SITE: Template =
-    Template { name: "apache/site.conf.j2", source: include_str!("../templates/apache/site.conf.j2") };
+const SITE: Template = template!("apache/site.conf.j2");
 
 /// Modules that `.htaccess` files count on: those that Debian's package and the image php:apache load, and those that such files
 /// ask for by `<IfModule>`. `access_compat` has the `Order` and `Allow` of older files.

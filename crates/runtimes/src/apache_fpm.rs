@@ -10,7 +10,7 @@ use stampede_core::{
 };
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{apache, fpm, fpm_pool, label, recipe, status};
 
 const ID: &str = "apache-fpm";
@@ -19,8 +19,7 @@ const MODULE: &str = "mod_proxy_fcgi";
 /// Apache's own default of `ThreadsPerChild`.
 const THREADS_PER_CHILD: u64 = 25;
 
-const HTTPD_CONF: Template =
-    Template { name: "apache-fpm/httpd.conf.j2", source: include_str!("../templates/apache-fpm/httpd.conf.j2") };
+const HTTPD_CONF: Template = template!("apache-fpm/httpd.conf.j2");
 
 const TUNABLES: [Tunable; 17] = fpm_pool::behind(&[
     Tunable {

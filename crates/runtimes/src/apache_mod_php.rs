@@ -9,7 +9,7 @@ use stampede_core::{
 };
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{apache, framework, front, label, php_build, php_ini, pool, recipe, status};
 
 const ID: &str = "apache-mod-php";
@@ -17,10 +17,7 @@ const MODULE: &str = "php-apache";
 /// Apache looks at no limit for requests that it passes on, so behind FPM there is no such setting.
 const BODY_SIZE: &str = "LimitRequestBody";
 
-const HTTPD_CONF: Template = Template {
-    name: "apache-mod-php/httpd.conf.j2",
-    source: include_str!("../templates/apache-mod-php/httpd.conf.j2"),
-};
+const HTTPD_CONF: Template = template!("apache-mod-php/httpd.conf.j2");
 
 const TUNABLES: [Tunable; 11] = [
     Tunable {

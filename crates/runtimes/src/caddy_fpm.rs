@@ -13,7 +13,7 @@ use stampede_core::{
 
 use crate::caddy_site::{self, Scripts};
 use crate::lookup::{self, Lookup};
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{fpm, fpm_pool, front, label, recipe, status};
 
@@ -28,8 +28,7 @@ const GRACE_SECONDS: u64 = 3;
 /// The oldest version with the option `protocols`. <https://github.com/caddyserver/caddy/releases/tag/v2.6.0>
 const OLDEST: [u32; 2] = [2, 6];
 
-const CADDYFILE: Template =
-    Template { name: "caddy-fpm/Caddyfile.j2", source: include_str!("../templates/caddy-fpm/Caddyfile.j2") };
+const CADDYFILE: Template = template!("caddy-fpm/Caddyfile.j2");
 
 const TUNABLES: [Tunable; 11] = fpm_pool::behind(&[
     Tunable {

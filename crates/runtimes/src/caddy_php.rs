@@ -12,15 +12,14 @@ use stampede_core::{
 
 use crate::caddy_site::{self, Scripts};
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{framework, front, go, php_ini, php_probe, pool, status};
 
 /// The key of the binary.
 pub(crate) const KEY: &str = "frankenphp";
 
-const CADDYFILE: Template =
-    Template { name: "frankenphp/Caddyfile.j2", source: include_str!("../templates/frankenphp/Caddyfile.j2") };
+const CADDYFILE: Template = template!("frankenphp/Caddyfile.j2");
 
 pub(crate) const MODE: &str = "mode";
 pub(crate) const CLASSIC: &str = "classic";

@@ -13,7 +13,7 @@ use stampede_core::{
 
 use crate::lookup::{self, Lookup};
 use crate::supervisord::{self, SUPERVISORD};
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{fpm, fpm_pool, front, label, media_types, recipe, status};
 
@@ -24,11 +24,9 @@ const KEPT_FOR: &str = "fastcgi_keep_requests";
 const BODY_SIZE: &str = "client_max_body_size";
 const HEADER_BUFFERS: &str = "large_client_header_buffers";
 
-const NGINX_CONF: Template =
-    Template { name: "nginx-fpm/nginx.conf.j2", source: include_str!("../templates/nginx-fpm/nginx.conf.j2") };
+const NGINX_CONF: Template = template!("nginx-fpm/nginx.conf.j2");
 
-const FASTCGI_CONF: Template =
-    Template { name: "nginx-fpm/fastcgi.conf.j2", source: include_str!("../templates/nginx-fpm/fastcgi.conf.j2") };
+const FASTCGI_CONF: Template = template!("nginx-fpm/fastcgi.conf.j2");
 
 const FRONT_TUNABLES: [Tunable; 11] = [
     Tunable {

@@ -13,7 +13,7 @@ use stampede_core::{
 };
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{framework, front, label, php_build, php_ini, php_probe, pool, recipe};
 
@@ -31,7 +31,7 @@ pub(crate) const TUNABLES: [Tunable; 1] = [Tunable {
     manual: "https://www.php.net/manual/en/features.commandline.webserver.php",
 }];
 
-const ROUTER: Template = Template { name: "php/router.php.j2", source: include_str!("../templates/php/router.php.j2") };
+const ROUTER: Template = template!("php/router.php.j2");
 
 /// PHP's built-in web server.
 pub(crate) struct PhpCliServer;

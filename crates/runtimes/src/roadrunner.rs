@@ -14,7 +14,7 @@ use stampede_core::{
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::octane::Octane;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{bridge, framework, front, go, label, media_types, octane, php_ini, php_probe, pool, recipe, status};
 
@@ -22,18 +22,12 @@ const ID: &str = "roadrunner";
 const RR: &str = "rr";
 const HTTP: &str = "spiral/roadrunner-http";
 
-const CONFIG: Template =
-    Template { name: "roadrunner/rr.yaml.j2", source: include_str!("../templates/roadrunner/rr.yaml.j2") };
-const WORKER: Template =
-    Template { name: "roadrunner/worker.php.j2", source: include_str!("../templates/roadrunner/worker.php.j2") };
+const CONFIG: Template = template!("roadrunner/rr.yaml.j2");
+const WORKER: Template = template!("roadrunner/worker.php.j2");
 /// The worker of what is not asked with PSR-7 requests.
-const HTTP_WORKER: Template = Template {
-    name: "roadrunner/http_worker.php.j2",
-    source: include_str!("../templates/roadrunner/http_worker.php.j2"),
-};
+const HTTP_WORKER: Template = template!("roadrunner/http_worker.php.j2");
 /// The worker of a Laravel application.
-const OCTANE: Template =
-    Template { name: "roadrunner/octane.php.j2", source: include_str!("../templates/roadrunner/octane.php.j2") };
+const OCTANE: Template = template!("roadrunner/octane.php.j2");
 
 /// Goridge, which its worker package speaks, is built on PHP's sockets.
 const EXTENSIONS: [&str; 1] = ["sockets"];

@@ -12,18 +12,16 @@ use stampede_core::{
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::octane::Octane;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{bridge, framework, front, label, octane, php_ini, php_probe, pool, recipe, status};
 
 const ID: &str = "swoole";
 
-const SERVER: Template =
-    Template { name: "swoole/server.php.j2", source: include_str!("../templates/swoole/server.php.j2") };
+const SERVER: Template = template!("swoole/server.php.j2");
 
 /// The server of a Laravel application.
-const OCTANE: Template =
-    Template { name: "swoole/octane.php.j2", source: include_str!("../templates/swoole/octane.php.j2") };
+const OCTANE: Template = template!("swoole/octane.php.j2");
 
 /// What Octane calls of PHP in its workers.
 const OCTANE_EXTENSIONS: [&str; 2] = ["pcntl", "posix"];

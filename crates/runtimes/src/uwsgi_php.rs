@@ -23,7 +23,7 @@ use stampede_core::{
 };
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{
     bridge, framework, front, label, media_types, php_build, php_ini, php_probe, pool, recipe, service, status,
@@ -37,8 +37,7 @@ const BUFFER_SIZE: &str = "buffer-size";
 /// How long workers may take for the requests that they are working on when uWSGI is stopped.
 const GRACE_SECONDS: u64 = 3;
 
-const INI: Template =
-    Template { name: "uwsgi-php/uwsgi.ini.j2", source: include_str!("../templates/uwsgi-php/uwsgi.ini.j2") };
+const INI: Template = template!("uwsgi-php/uwsgi.ini.j2");
 
 const TUNABLES: [Tunable; 6] = [
     Tunable {

@@ -11,15 +11,14 @@ use stampede_core::{
 
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{bridge, framework, front, label, php_ini, php_probe, pool, recipe};
 
 const ID: &str = "workerman";
 pub(crate) const PACKAGE: &str = "workerman/workerman";
 
-const SERVER: Template =
-    Template { name: "workerman/server.php.j2", source: include_str!("../templates/workerman/server.php.j2") };
+const SERVER: Template = template!("workerman/server.php.j2");
 
 /// The oldest version that a stop can be given time. <https://github.com/walkor/workerman/releases/tag/v4.1.0>
 const OLDEST: [u32; 2] = [4, 1];
