@@ -8,7 +8,7 @@ use minijinja::context;
 
 use stampede_core::{
     DefaultsContext, GracefulStop, Install, PhpBuild, PhpProbe, PlanError, Program, RenderContext, Requirement, Role,
-    RunFile, StopSignal, Tunable, TunableKind, Tuning, Unit, VersionProbe,
+    RunFile, StopSignal, Tunable, Tuning, Unit, VersionProbe,
 };
 
 use crate::lookup::{self, Lookup};
@@ -52,48 +52,24 @@ const HTACCESS_MODULES: [&str; 15] = [
 
 /// How connections are accepted and kept, and how large its headers may be.
 pub(crate) const CONNECTION_TUNABLES: [Tunable; 6] = [
-    Tunable {
-        name: "MaxConnectionsPerChild",
-        role: Role::Recycle,
-        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "connections after which a child is replaced, 0 for never",
-        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxconnectionsperchild",
-    },
-    Tunable {
-        name: "ListenBacklog",
-        role: Role::Backlog,
-        kind: TunableKind::Count { min: 1, max: 65_535 },
-        summary: "connections that the kernel queues until one is accepted; it caps them at net.core.somaxconn",
-        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#listenbacklog",
-    },
-    Tunable {
-        name: "KeepAlive",
-        role: Role::KeepAlive,
-        kind: TunableKind::Choice(&["On", "Off"]),
-        summary: "whether a connection takes more than one request",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#keepalive",
-    },
-    Tunable {
-        name: "MaxKeepAliveRequests",
-        role: Role::KeepAlive,
-        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "requests after which a connection is closed, 0 for never",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#maxkeepaliverequests",
-    },
-    Tunable {
-        name: "KeepAliveTimeout",
-        role: Role::KeepAlive,
-        kind: TunableKind::Count { min: 1, max: 86_400 },
-        summary: "seconds for which the next request of a connection is waited for",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#keepalivetimeout",
-    },
-    Tunable {
-        name: FIELD_SIZE,
-        role: Role::RequestSize,
-        kind: TunableKind::Count { min: 1, max: 1 << 20 },
-        summary: "bytes that one header of a request may have; a larger one is answered with 400",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestfieldsize",
-    },
+    Tunable::count("MaxConnectionsPerChild", Role::Recycle, 0, 1_000_000_000)
+        .does("connections after which a child is replaced, 0 for never")
+        .manual("https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxconnectionsperchild"),
+    Tunable::count("ListenBacklog", Role::Backlog, 1, 65_535)
+        .does("connections that the kernel queues until one is accepted; it caps them at net.core.somaxconn")
+        .manual("https://httpd.apache.org/docs/2.4/mod/mpm_common.html#listenbacklog"),
+    Tunable::choice("KeepAlive", Role::KeepAlive, &["On", "Off"])
+        .does("whether a connection takes more than one request")
+        .manual("https://httpd.apache.org/docs/2.4/mod/core.html#keepalive"),
+    Tunable::count("MaxKeepAliveRequests", Role::KeepAlive, 0, 1_000_000_000)
+        .does("requests after which a connection is closed, 0 for never")
+        .manual("https://httpd.apache.org/docs/2.4/mod/core.html#maxkeepaliverequests"),
+    Tunable::count("KeepAliveTimeout", Role::KeepAlive, 1, 86_400)
+        .does("seconds for which the next request of a connection is waited for")
+        .manual("https://httpd.apache.org/docs/2.4/mod/core.html#keepalivetimeout"),
+    Tunable::count(FIELD_SIZE, Role::RequestSize, 1, 1 << 20)
+        .does("bytes that one header of a request may have; a larger one is answered with 400")
+        .manual("https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestfieldsize"),
 ];
 
 /// Defaults for [`CONNECTION_TUNABLES`].
