@@ -31,6 +31,16 @@ impl Outcome {
     /// How a line of a reason begins that says what mends it.
     pub const FIX: &str = "fix: ";
 
+    /// Its name in records, and why it was not measured.
+    #[must_use]
+    pub fn words(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Self::Measured => ("measured", None),
+            Self::Invalid(reason) => ("invalid", Some(reason)),
+            Self::Failed(reason) => ("failed", Some(reason)),
+        }
+    }
+
     /// What the first line of a reason says, and what mends it, where that is known.
     #[must_use]
     pub fn problem_and_fixes(reason: &str) -> (&str, Vec<&str>) {
