@@ -31,7 +31,7 @@ use self::study::{StudyPage, Table};
 use crate::capacity::{self, CapacityView};
 use crate::format::Format;
 use crate::gate::{self, GateView};
-use crate::page::{self, Block, Page};
+use crate::page::{self, Block, Medium, Page};
 use crate::replication::{self, ReplicationView};
 use crate::size::service::ServiceSizeView;
 use crate::size::{self, SizeView};
@@ -269,7 +269,7 @@ fn of_capacity(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
 /// A page about a published experiment: its tables beside ours, then each study.
 pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> String {
     let publication = view.publication;
-    let blocks = HeadBlock::all(replication::blocks_of_page(view));
+    let blocks = HeadBlock::all(replication::page(view, Medium::Html).blocks);
     let mut command = vec!["stampede".to_owned(), "reproduce".to_owned(), publication.name.clone()];
     for (flag, factor) in [("--scale", view.scale), ("--rate-scale", view.rate_scale)] {
         command.extend([flag.to_owned(), factor.to_string()]);
