@@ -294,6 +294,30 @@ pub struct Trial {
     pub scale: Option<ScaleRecord>,
 }
 
+impl Trial {
+    /// One that begins now, at this place in this block; nothing is known of it yet.
+    #[must_use]
+    pub fn begun(case: CaseId, block: u32, position: u32, started_at: Timestamp) -> Self {
+        Self {
+            case,
+            block,
+            position,
+            started_at,
+            outcome: Outcome::Measured,
+            enforced: None,
+            ready: None,
+            php: None,
+            answers: Vec::new(),
+            measurement: None,
+            stops: Vec::new(),
+            parts: Vec::new(),
+            link: None,
+            audits: Vec::new(),
+            scale: None,
+        }
+    }
+}
+
 /// Whether these are of services whose instances came and went: every one of them.
 #[must_use]
 pub fn are_autoscaled(trials: &[Trial]) -> bool {
