@@ -203,10 +203,10 @@ pub fn study(view: &StudyView<'_>) -> String {
 
 /// The same with a way back to the list of all studies, and what follows a study that is not finished.
 pub fn study_of_dashboard(view: &StudyView<'_>) -> String {
-    study_beside(view, Some(dashboard::Page::Studies))
+    study_beside(view, Some(dashboard::DashboardPage::Studies))
 }
 
-fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
+fn study_beside(view: &StudyView<'_>, home: Option<dashboard::DashboardPage>) -> String {
     let (lead, blocks) = answer(view).unzip();
     let (title, origin) = (title::of_study(view), Some(title::origin(view)));
     let head = Head { title, origin, lead, blocks: blocks.unwrap_or_default(), commands: Vec::new() };
@@ -366,7 +366,7 @@ fn page(head: &Head, studies: &[StudyView<'_>]) -> String {
 }
 
 /// A page; `home` is the one that it leads back to, and one that is followed shows what is stored of its study as it comes.
-fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>, is_followed: bool) -> String {
+fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::DashboardPage>, is_followed: bool) -> String {
     let followed = studies.first().filter(|_| is_followed);
     let pages: Vec<StudyPage> = studies.iter().map(|view| StudyPage::of(view, &WORDS)).collect();
     let lead = match (&head.lead, pages.first()) {
@@ -379,7 +379,7 @@ fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>,
         context! {
             texts => Serde(&WORDS.0),
             head => Serde(head),
-            home => home.map(dashboard::Page::path),
+            home => home.map(dashboard::DashboardPage::path),
             against => home.and(studies.first()).map(dashboard::against),
             events => followed.map(dashboard::events),
             live => followed.map(|view| Value::from_safe_string(dashboard::live(view))),
