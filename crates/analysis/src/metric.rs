@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use stampede_core::{Censored, Counts, Latencies, Limit, Load, Measurement, Outcome, Study, Topology, Trial};
 
+use self::Better::{Higher, Lower, Neither};
+use self::MetricUnit::{Bytes, Count, CpuMicroseconds, Microseconds, PerCpuSecond, PerSecond, Share};
+
 /// A figure that a trial has.
 #[derive(Debug)]
 pub struct Metric {
@@ -61,6 +64,18 @@ impl Metric {
     }
 }
 
+/// A row of the table.
+const fn figure(
+    key: &'static str,
+    title: &'static str,
+    heading: [&'static str; 2],
+    unit: MetricUnit,
+    better: Better,
+    reader: fn(&Trial) -> Option<f64>,
+) -> Metric {
+    Metric { key, title, heading, unit, better, reader }
+}
+
 /// A time that users wait: the shorter, the better.
 const fn time(
     key: &'static str,
@@ -68,44 +83,23 @@ const fn time(
     heading: [&'static str; 2],
     reader: fn(&Trial) -> Option<f64>,
 ) -> Metric {
-    Metric { key, title, heading, unit: MetricUnit::Microseconds, better: Better::Lower, reader }
+    figure(key, title, heading, Microseconds, Lower, reader)
 }
 
 /// Every metric. A request counts where it was answered rightly.
 pub static METRICS: &[Metric] = &[
-    Metric {
-        key: "throughput_rps",
-        title: "requests per second",
-        heading: ["", "req/s"],
-        unit: MetricUnit::PerSecond,
-        better: Better::Higher,
-        reader: |trial| {
-            let measured = trial.measurement.as_ref()?;
-            ratio(measured.requests.ok as f64, measured.window.as_secs_f64())
-        },
-    },
-    Metric {
-        key: "requests_per_cpu_second",
-        title: "requests per CPU-second",
-        heading: ["req per", "CPU-s"],
-        unit: MetricUnit::PerCpuSecond,
-        better: Better::Higher,
-        reader: |trial| {
-            let measured = trial.measurement.as_ref()?;
-            ratio(1.0, cpu_seconds_per_request(measured)?)
-        },
-    },
-    Metric {
-        key: "cpu_us_per_request",
-        title: "CPU time per request",
-        heading: ["CPU us", "/request"],
-        unit: MetricUnit::CpuMicroseconds,
-        better: Better::Lower,
-        reader: |trial| {
-            let measured = trial.measurement.as_ref()?;
-            Some(cpu_seconds_per_request(measured)? * 1e6)
-        },
-    },
+    figure("throughput_rps", "requests per second", ["", "req/s"], PerSecond, Higher, |trial| {
+        let measured = trial.measurement.as_ref()?;
+        ratio(measured.requests.ok as f64, measured.window.as_secs_f64())
+    }),
+    figure("requests_per_cpu_second", "requests per CPU-second", ["req per", "CPU-s"], PerCpuSecond, Higher, |trial| {
+        let measured = trial.measurement.as_ref()?;
+        ratio(1.0, cpu_seconds_per_request(measured)?)
+    }),
+    figure("cpu_us_per_request", "CPU time per request", ["CPU us", "/request"], CpuMicroseconds, Lower, |trial| {
+        let measured = trial.measurement.as_ref()?;
+        Some(cpu_seconds_per_request(measured)? * 1e6)
+    }),
     time("response_p50_us", "p50 response time", ["response", "p50 ms"], |trial| response_us(trial, 0.50)),
     time("response_p90_us", "p90 response time", ["response", "p90 ms"], |trial| response_us(trial, 0.90)),
     time("response_p95_us", "p95 response time", ["response", "p95 ms"], |trial| response_us(trial, 0.95)),
@@ -115,68 +109,30 @@ pub static METRICS: &[Metric] = &[
     time("service_p90_us", "p90 service time", ["service", "p90 ms"], |trial| service_us(trial, 0.90)),
     time("service_p95_us", "p95 service time", ["service", "p95 ms"], |trial| service_us(trial, 0.95)),
     time("service_p99_us", "p99 service time", ["service", "p99 ms"], |trial| service_us(trial, 0.99)),
-    Metric {
-        key: "memory_peak_bytes",
-        title: "peak memory without page cache",
-        heading: ["peak", "MiB"],
-        unit: MetricUnit::Bytes,
-        better: Better::Lower,
-        reader: |trial| Some(trial.measurement.as_ref()?.resources?.memory_peak as f64),
-    },
-    Metric {
-        key: "failed_share",
-        title: "failed requests",
-        heading: ["wrong", "%"],
-        unit: MetricUnit::Share,
-        better: Better::Lower,
-        reader: |trial| {
-            let requests = &trial.measurement.as_ref()?.requests;
-            ratio(requests.failed as f64, (requests.ok + requests.failed) as f64)
-        },
-    },
-    Metric {
-        key: "throttled_share",
-        title: "throttled quota periods",
-        heading: ["throttled", "%"],
-        unit: MetricUnit::Share,
-        better: Better::Neither,
-        reader: |trial| {
-            let resources = trial.measurement.as_ref()?.resources?;
-            ratio(resources.throttled_periods as f64, resources.periods as f64)
-        },
-    },
-    Metric {
-        key: "cpu_share",
-        title: "CPU in use of what is allowed",
-        heading: ["CPU", "%"],
-        unit: MetricUnit::Share,
-        better: Better::Neither,
-        reader: |trial| {
-            let resources = trial.measurement.as_ref()?.resources?;
-            ratio(resources.cpu.as_secs_f64(), resources.between.as_secs_f64() * cores(trial)?)
-        },
-    },
-    Metric {
-        key: "unanswered_share",
-        title: "requests without a right answer",
-        heading: ["fail", "%"],
-        unit: MetricUnit::Share,
-        better: Better::Lower,
-        reader: |trial| {
-            let measured = trial.measurement.as_ref()?;
-            let Counts { ok, failed, unfinished, sent: _ } = measured.requests;
-            let without = failed + unfinished + measured.sending.as_ref().map_or(0, |sending| sending.unsent);
-            ratio(without as f64, (ok + without) as f64)
-        },
-    },
-    Metric {
-        key: "created_count",
-        title: "answers 201 Created",
-        heading: ["201", "Created"],
-        unit: MetricUnit::Count,
-        better: Better::Higher,
-        reader: |trial| trial.measurement.as_ref()?.status.get(&201).map(|count| *count as f64),
-    },
+    figure("memory_peak_bytes", "peak memory without page cache", ["peak", "MiB"], Bytes, Lower, |trial| {
+        Some(trial.measurement.as_ref()?.resources?.memory_peak as f64)
+    }),
+    figure("failed_share", "failed requests", ["wrong", "%"], Share, Lower, |trial| {
+        let requests = &trial.measurement.as_ref()?.requests;
+        ratio(requests.failed as f64, (requests.ok + requests.failed) as f64)
+    }),
+    figure("throttled_share", "throttled quota periods", ["throttled", "%"], Share, Neither, |trial| {
+        let resources = trial.measurement.as_ref()?.resources?;
+        ratio(resources.throttled_periods as f64, resources.periods as f64)
+    }),
+    figure("cpu_share", "CPU in use of what is allowed", ["CPU", "%"], Share, Neither, |trial| {
+        let resources = trial.measurement.as_ref()?.resources?;
+        ratio(resources.cpu.as_secs_f64(), resources.between.as_secs_f64() * cores(trial)?)
+    }),
+    figure("unanswered_share", "requests without a right answer", ["fail", "%"], Share, Lower, |trial| {
+        let measured = trial.measurement.as_ref()?;
+        let Counts { ok, failed, unfinished, sent: _ } = measured.requests;
+        let without = failed + unfinished + measured.sending.as_ref().map_or(0, |sending| sending.unsent);
+        ratio(without as f64, (ok + without) as f64)
+    }),
+    figure("created_count", "answers 201 Created", ["201", "Created"], Count, Higher, |trial| {
+        trial.measurement.as_ref()?.status.get(&201).map(|count| *count as f64)
+    }),
     time("response_mean_us", "mean response time", ["response", "mean ms"], |trial| {
         response_in_full(trial, |latencies| Some(latencies.mean_ns() / 1e3))
     }),
@@ -190,24 +146,17 @@ pub static METRICS: &[Metric] = &[
     time("response_max_us", "longest response time", ["response", "max ms"], |trial| {
         response_in_full(trial, |latencies| Some(micros(latencies.max())))
     }),
-    Metric {
-        key: PER_VCPU_SECOND,
-        title: "throughput per vCPU",
-        heading: ["req per", "vCPU-s"],
-        unit: MetricUnit::PerCpuSecond,
-        better: Better::Higher,
-        reader: |trial| {
-            let (measured, _) = (trial.measurement.as_ref()?, trial.scale.as_ref()?);
-            ratio(measured.requests.ok as f64, measured.window.as_secs_f64() * cores(trial)?)
-        },
-    },
-    Metric {
-        key: "replica_cpu_share",
-        title: "CPU in use of what the busiest replica is allowed",
-        heading: ["replica", "CPU %"],
-        unit: MetricUnit::Share,
-        better: Better::Neither,
-        reader: |trial| {
+    figure(PER_VCPU_SECOND, "throughput per vCPU", ["req per", "vCPU-s"], PerCpuSecond, Higher, |trial| {
+        let (measured, _) = (trial.measurement.as_ref()?, trial.scale.as_ref()?);
+        ratio(measured.requests.ok as f64, measured.window.as_secs_f64() * cores(trial)?)
+    }),
+    figure(
+        "replica_cpu_share",
+        "CPU in use of what the busiest replica is allowed",
+        ["replica", "CPU %"],
+        Share,
+        Neither,
+        |trial| {
             let replicas = trial.parts.iter().filter(|part| Topology::is_replica(&part.part));
             let shares = replicas.map(|part| {
                 let share = part.share?;
@@ -216,31 +165,17 @@ pub static METRICS: &[Metric] = &[
             });
             shares.collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)
         },
-    },
-    Metric {
-        key: "memory_share",
-        title: "peak memory of what is allowed",
-        heading: ["memory", "%"],
-        unit: MetricUnit::Share,
-        better: Better::Lower,
-        reader: |trial| {
-            let resources = trial.measurement.as_ref()?.resources?;
-            let Limit::AtMost(memory) = trial.enforced?.memory else { return None };
-            ratio(resources.memory_peak as f64, memory.get() as f64)
-        },
-    },
-    Metric {
-        key: "gateway_error_share",
-        title: "answers 502 to 504",
-        heading: ["502-504", "%"],
-        unit: MetricUnit::Share,
-        better: Better::Lower,
-        reader: |trial| {
-            let measured = trial.measurement.as_ref()?;
-            let errors: u64 = measured.status.range(502..=504).map(|(_, count)| count).sum();
-            ratio(errors as f64, (measured.requests.ok + measured.requests.failed) as f64)
-        },
-    },
+    ),
+    figure("memory_share", "peak memory of what is allowed", ["memory", "%"], Share, Lower, |trial| {
+        let resources = trial.measurement.as_ref()?.resources?;
+        let Limit::AtMost(memory) = trial.enforced?.memory else { return None };
+        ratio(resources.memory_peak as f64, memory.get() as f64)
+    }),
+    figure("gateway_error_share", "answers 502 to 504", ["502-504", "%"], Share, Lower, |trial| {
+        let measured = trial.measurement.as_ref()?;
+        let errors: u64 = measured.status.range(502..=504).map(|(_, count)| count).sum();
+        ratio(errors as f64, (measured.requests.ok + measured.requests.failed) as f64)
+    }),
 ];
 
 /// Of autoscaled services alone: right answers for each second of a vCPU that their instances had, used or not.

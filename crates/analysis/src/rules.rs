@@ -45,95 +45,79 @@ use crate::record::Record;
 /// What looks for one thing.
 type Rule = fn(&Record<'_>) -> Option<Finding>;
 
-const RULES: &[Rule] = &[
-    limits::not_enforced,
-    memory::oom_kills,
-    memory::pressure,
-    memory::machine_swaps,
-    database::sqlite_locked,
-    database::connections,
-    requests::failed,
-    requests::unfinished,
-    connections::exhausted,
-    sessions::lock,
-    inside::waits_on_itself,
-    inside::n_plus_one,
-    inside::slow_query,
-    inside::searches_classes,
-    inside::loads_files,
-    inside::boots,
-    inside::matches_patterns,
-    inside::collects_garbage,
-    inside::logs,
-    queries::locks,
-    php::no_opcode_cache,
-    php::cache_full,
-    php::slow_extension,
-    php::debug_build,
-    php::dev_mode,
-    php::autoloader,
-    pool::full,
-    connections::held,
-    queries::bound,
-    waits::elsewhere,
-    backlog::full,
-    surroundings::restarts,
-    tail::starving,
-    queue::grows,
-    connections::closed,
-    generator::busy,
-    cpu::shared_cores,
-    neighbours::noisy,
-    memory::near_limit,
-    builds::differ,
-    builds::jit_is_off,
-    units::killed,
-    warm_up::no_steady_state,
-    cpu::throttled,
-    sizing::beyond_quota,
-    connections::upstream_closed,
-    php::timestamps,
-    setup::extensions_differ,
-    setup::left_out,
-    setup::other_speed,
-    surroundings::access_log,
-    warm_up::memory_grows,
-    warm_up::responses_grow,
-    parts::throttled,
-    queries::crowded,
-    sessions::begun,
-];
+/// Of which cases a rule is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Any,
+    /// Of those that one deployment serves.
+    Lasting,
+    /// Of autoscaled services: their measurements are sums over instances that come and go, and what clients are told because no
+    /// instance was free is no failure of a server.
+    Instances,
+}
 
-/// Those of an autoscaled service: its measurements are sums over instances that come and go, and what clients are told because
-/// no instance was free is no failure of a server.
-const RULES_OF_INSTANCES: &[Rule] = &[
-    limits::not_enforced,
-    memory::oom_kills,
-    memory::machine_swaps,
-    fleet::never_ready,
-    fleet::lost,
-    fleet::turned_away,
-    requests::failed,
-    requests::unfinished,
-    php::no_opcode_cache,
-    php::cache_full,
-    php::slow_extension,
-    php::debug_build,
-    php::dev_mode,
-    php::autoloader,
-    fleet::too_few_workers,
-    fleet::cold_starts,
-    generator::busy,
-    cpu::shared_cores,
-    builds::differ,
-    builds::jit_is_off,
-    cpu::throttled,
-    sizing::beyond_quota,
-    php::timestamps,
-    setup::extensions_differ,
-    setup::left_out,
-    setup::other_speed,
-    surroundings::access_log,
+const RULES: &[(Of, Rule)] = &[
+    (Of::Any, limits::not_enforced),
+    (Of::Any, memory::oom_kills),
+    (Of::Lasting, memory::pressure),
+    (Of::Any, memory::machine_swaps),
+    (Of::Lasting, database::sqlite_locked),
+    (Of::Lasting, database::connections),
+    (Of::Instances, fleet::never_ready),
+    (Of::Instances, fleet::lost),
+    (Of::Instances, fleet::turned_away),
+    (Of::Any, requests::failed),
+    (Of::Any, requests::unfinished),
+    (Of::Lasting, connections::exhausted),
+    (Of::Lasting, sessions::lock),
+    (Of::Lasting, inside::waits_on_itself),
+    (Of::Lasting, inside::n_plus_one),
+    (Of::Lasting, inside::slow_query),
+    (Of::Lasting, inside::searches_classes),
+    (Of::Lasting, inside::loads_files),
+    (Of::Lasting, inside::boots),
+    (Of::Lasting, inside::matches_patterns),
+    (Of::Lasting, inside::collects_garbage),
+    (Of::Lasting, inside::logs),
+    (Of::Lasting, queries::locks),
+    (Of::Any, php::no_opcode_cache),
+    (Of::Any, php::cache_full),
+    (Of::Any, php::slow_extension),
+    (Of::Any, php::debug_build),
+    (Of::Any, php::dev_mode),
+    (Of::Any, php::autoloader),
+    (Of::Lasting, pool::full),
+    (Of::Lasting, connections::held),
+    (Of::Lasting, queries::bound),
+    (Of::Lasting, waits::elsewhere),
+    (Of::Lasting, backlog::full),
+    (Of::Lasting, surroundings::restarts),
+    (Of::Lasting, tail::starving),
+    (Of::Lasting, queue::grows),
+    (Of::Lasting, connections::closed),
+    (Of::Instances, fleet::too_few_workers),
+    (Of::Instances, fleet::cold_starts),
+    (Of::Any, generator::busy),
+    (Of::Any, cpu::shared_cores),
+    (Of::Lasting, neighbours::noisy),
+    (Of::Lasting, memory::near_limit),
+    (Of::Any, builds::differ),
+    (Of::Any, builds::jit_is_off),
+    (Of::Lasting, units::killed),
+    (Of::Lasting, warm_up::no_steady_state),
+    (Of::Any, cpu::throttled),
+    (Of::Any, sizing::beyond_quota),
+    (Of::Lasting, connections::upstream_closed),
+    (Of::Any, php::timestamps),
+    (Of::Any, setup::extensions_differ),
+    (Of::Any, setup::left_out),
+    (Of::Any, setup::other_speed),
+    (Of::Any, surroundings::access_log),
+    (Of::Lasting, warm_up::memory_grows),
+    (Of::Lasting, warm_up::responses_grow),
+    (Of::Lasting, parts::throttled),
+    (Of::Lasting, queries::crowded),
+    (Of::Lasting, sessions::begun),
 ];
 
 /// A finding that can be what limits a case's rate.
@@ -217,8 +201,9 @@ impl Bottleneck {
 /// All findings, most severe first.
 pub(crate) fn findings(record: &Record<'_>) -> Vec<Finding> {
     let is_scaled = record.trials.iter().any(|trial| trial.scale.is_some());
-    let rules = if is_scaled { RULES_OF_INSTANCES } else { RULES };
-    let mut findings: Vec<_> = rules.iter().filter_map(|rule| rule(record)).collect();
+    let own = if is_scaled { Of::Instances } else { Of::Lasting };
+    let rules = RULES.iter().filter(|(of, _)| [Of::Any, own].contains(of));
+    let mut findings: Vec<_> = rules.filter_map(|(_, rule)| rule(record)).collect();
     sort(&mut findings);
     findings
 }
@@ -311,7 +296,7 @@ mod tests {
 
     #[test]
     fn nothing_is_found_where_nothing_is_odd_or_measured() {
-        for rule in RULES {
+        for (_, rule) in RULES {
             assert_eq!(found(*rule, |_| ()), None);
             assert_eq!(found(*rule, |trial| *trial = samples::failed("a", trial.block)), None);
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use stampede_core::{
     BlockOrder, Bytes, Case, CaseId, CaseRole, CgroupSupport, Counts, CpuLayout, Cpus, ErrorModel, GeneratorUse,
-    Groundwork, Latencies, Limits, Load, Machine, Measurement, Outcome, Rounds, RuntimeId, Study, StudyId, StudyKind,
-    Topology, Trial, Tuning, WorkloadId,
+    Groundwork, Latencies, Limits, Load, Machine, Measurement, Rounds, RuntimeId, Study, StudyId, StudyKind, Topology,
+    Trial, Tuning, WorkloadId,
 };
 
 /// A comparison with windows of this length, of no cases.
@@ -62,23 +62,8 @@ pub(crate) fn case(id: impl Into<String>, load: Load) -> Case {
 
 /// A trial that counts, which began so long after its study.
 pub(crate) fn trial(case: &CaseId, block: u32, began: Duration, measurement: Option<Measurement>) -> Trial {
-    Trial {
-        case: case.clone(),
-        block,
-        position: 1,
-        started_at: Timestamp::UNIX_EPOCH + SignedDuration::try_from(began).unwrap_or_default(),
-        outcome: Outcome::Measured,
-        enforced: None,
-        ready: None,
-        php: None,
-        answers: Vec::new(),
-        measurement,
-        stops: Vec::new(),
-        parts: Vec::new(),
-        link: None,
-        audits: Vec::new(),
-        scale: None,
-    }
+    let started_at = Timestamp::UNIX_EPOCH + SignedDuration::try_from(began).unwrap_or_default();
+    Trial { measurement, ..Trial::begun(case.clone(), block, 1, started_at) }
 }
 
 /// So many right answers.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use stampede_core::{ErrorModel, Rounds, VerdictWord};
 use stampede_stats::{Confidence, power};
 
-use self::noise::Noise;
+pub(crate) use self::noise::Noise;
 pub(crate) use self::simulation::{Compared, decided};
 use self::simulation::{Ended, PRECISION, Simulation, TRIAL};
 use crate::document::{self, Section};

@@ -53,6 +53,19 @@ pub(crate) struct Tool {
     pub(crate) read: fn(&str) -> Option<Answered>,
 }
 
+impl Tool {
+    /// A program on `PATH` that cannot count, needs no file, and ends without waiting for answers.
+    const fn on_path(
+        name: &'static str,
+        version: &'static [&'static str],
+        closed: fn(&Closed) -> Vec<String>,
+        read: fn(&str) -> Option<Answered>,
+    ) -> Self {
+        let source = Source::Path { program: name, version };
+        Self { name, source, closed, once: None, file: None, drains: false, read }
+    }
+}
+
 /// Where a tool comes from.
 #[derive(Debug)]
 pub(crate) enum Source {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::future::select_all;
 use stampede_core::{
     AddressId, Bytes, Cpus, Endpoint, EnforcedLimits, Fut, Limit, MeterSource, PartMeters, Places, Program, UnitExit,
-    UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace,
+    UnitId, UnitStop,
 };
 use stampede_kubernetes::{Fate, FoundPod, Server, ServerEnd};
-use stampede_seam::{ExitReport, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
+use stampede_seam::{ExitReport, Located, LogTail, Moment, ReadBackError, Running, StopError};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -46,17 +46,13 @@ pub(crate) struct ServingPod {
 
 /// Pods that serve. Dropping it removes their deployment.
 pub(crate) struct ClusterRunning {
-    // The agents in them go first.
-    vantage: Arc<dyn Vantage>,
+    // The agents in them, which its vantage has, go first.
+    located: Located,
     /// In the order of the deployment's pods; one at least.
     pods: Vec<ServingPod>,
     server: Server,
-    front: Endpoint,
-    endpoints: BTreeMap<AddressId, Endpoint>,
-    places: Places,
     enforced: EnforcedLimits,
     meters: Vec<MeterSource>,
-    started: Moment,
     /// What befell the first of them, once that is known.
     fate: OnceCell<Fate>,
     /// When an agent in one of them was found lost.
@@ -76,7 +72,8 @@ impl ClusterRunning {
         let enforced = summed(pods.iter().map(|pod| pod.enforced));
         let meters = vantage.meters();
         let (fate, lost_at, logs) = (OnceCell::new(), OnceLock::new(), Mutex::default());
-        Self { vantage, pods, server, front, endpoints, places, enforced, meters, started, fate, lost_at, logs }
+        let located = Located { vantage, front, endpoints, places, started };
+        Self { located, pods, server, enforced, meters, fate, lost_at, logs }
     }
 
     /// Each pod with what the cluster knows of it.
@@ -127,42 +124,16 @@ impl ClusterRunning {
 }
 
 impl Running for ClusterRunning {
-    fn vantage(&self) -> &Arc<dyn Vantage> {
-        &self.vantage
-    }
-
-    fn front(&self) -> &Endpoint {
-        &self.front
+    fn located(&self) -> &Located {
+        &self.located
     }
 
     fn targets(&self) -> Vec<Endpoint> {
         self.pods.iter().map(|pod| pod.target.clone()).collect()
     }
 
-    fn resolve(&self, text: &str) -> Result<String, UnknownPlace> {
-        self.places.resolve(text)
-    }
-
-    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint> {
-        self.endpoints.get(address)
-    }
-
-    fn started(&self) -> Moment {
-        self.started
-    }
-
     fn meters(&self) -> Vec<MeterSource> {
         self.meters.clone()
-    }
-
-    /// Nothing is known of what it runs.
-    fn statuses(&self) -> &[UnitStatus] {
-        &[]
-    }
-
-    /// None: their queues are not seen from a generator.
-    fn listeners(&self) -> &[(AddressId, Endpoint)] {
-        &[]
     }
 
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
@@ -179,11 +150,6 @@ impl Running for ClusterRunning {
     fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError> {
         let found = self.pods.iter().find(|pod| pod.part.as_deref() == Some(part));
         found.map(|pod| pod.enforced).ok_or_else(|| ReadBackError(format!("the deployment has no part {part}")))
-    }
-
-    /// One that was started again has failed.
-    fn restarts(&self) -> Vec<UnitRestart> {
-        Vec::new()
     }
 
     fn ask<'a>(&'a self, program: &'a Program, _limit: Duration) -> Fut<'a, Result<String, String>> {
@@ -240,10 +206,10 @@ impl Running for ClusterRunning {
 
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
-            let Self { vantage, pods, server, .. } = *self;
+            let Self { located, pods, server, .. } = *self;
             let units: Vec<(UnitId, String)> =
                 pods.iter().zip(server.pods()).map(|(pod, found)| (pod.unit.clone(), found.name.clone())).collect();
-            drop((vantage, pods));
+            drop((located, pods));
             let ServerEnd { took, how } = server.end().await.map_err(|error| StopError(error.to_string()))?;
             let stopped = units.into_iter().map(|(unit, pod)| {
                 let how = how.get(&pod).cloned().unwrap_or_else(|| UNKNOWN.to_owned());

@@ -4,6 +4,7 @@
 //! later. GLOSSARY.md explains each word; ARCHITECTURE.md says which crate may use which.
 
 mod app;
+mod as_text;
 mod audit;
 mod autoloader;
 mod baseline;

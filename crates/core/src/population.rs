@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::as_text::as_text;
 use crate::schedule::scaled;
 use crate::short_time;
 
@@ -170,19 +171,7 @@ impl FromStr for Population {
     }
 }
 
-impl TryFrom<String> for Population {
-    type Error = ParsePopulationError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Population> for String {
-    fn from(population: Population) -> Self {
-        population.to_string()
-    }
-}
+as_text!(Population);
 
 /// Why a number of users could not be read.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::as_text::as_text;
 use crate::short_time;
 
 /// Requests per second, exact to a thousandth, from 0 to [`Rate::MOST`].
@@ -353,19 +354,7 @@ impl FromStr for Schedule {
     }
 }
 
-impl TryFrom<String> for Schedule {
-    type Error = ParseScheduleError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Schedule> for String {
-    fn from(schedule: Schedule) -> Self {
-        schedule.to_string()
-    }
-}
+as_text!(Schedule);
 
 /// Why a schedule could not be read.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]

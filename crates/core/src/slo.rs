@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::as_text::as_text;
 use crate::short_time;
 
 /// A service level objective: terms that must all hold.
@@ -216,19 +217,7 @@ impl FromStr for Slo {
     }
 }
 
-impl TryFrom<String> for Slo {
-    type Error = ParseSloError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Slo> for String {
-    fn from(slo: Slo) -> Self {
-        slo.to_string()
-    }
-}
+as_text!(Slo);
 
 #[cfg(test)]
 mod tests {

@@ -31,6 +31,16 @@ impl Outcome {
     /// How a line of a reason begins that says what mends it.
     pub const FIX: &str = "fix: ";
 
+    /// Its name in records, and why it was not measured.
+    #[must_use]
+    pub fn words(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Self::Measured => ("measured", None),
+            Self::Invalid(reason) => ("invalid", Some(reason)),
+            Self::Failed(reason) => ("failed", Some(reason)),
+        }
+    }
+
     /// What the first line of a reason says, and what mends it, where that is known.
     #[must_use]
     pub fn problem_and_fixes(reason: &str) -> (&str, Vec<&str>) {
@@ -282,6 +292,30 @@ pub struct Trial {
     pub audits: Vec<AuditRecord>,
     /// What the instances of an autoscaled service did; absent where one deployment serves.
     pub scale: Option<ScaleRecord>,
+}
+
+impl Trial {
+    /// One that begins now, at this place in this block; nothing is known of it yet.
+    #[must_use]
+    pub fn begun(case: CaseId, block: u32, position: u32, started_at: Timestamp) -> Self {
+        Self {
+            case,
+            block,
+            position,
+            started_at,
+            outcome: Outcome::Measured,
+            enforced: None,
+            ready: None,
+            php: None,
+            answers: Vec::new(),
+            measurement: None,
+            stops: Vec::new(),
+            parts: Vec::new(),
+            link: None,
+            audits: Vec::new(),
+            scale: None,
+        }
+    }
 }
 
 /// Whether these are of services whose instances came and went: every one of them.

@@ -95,6 +95,28 @@ pub struct Tunable {
 }
 
 impl Tunable {
+    /// A setting whose value is a whole number from `min` to `max`. What it does and its manual follow.
+    pub const fn count(name: &'static str, role: Role, min: u64, max: u64) -> Self {
+        Self { name, role, kind: TunableKind::Count { min, max }, summary: "", manual: "" }
+    }
+
+    /// A setting whose value is one of these words. What it does and its manual follow.
+    pub const fn choice(name: &'static str, role: Role, words: &'static [&'static str]) -> Self {
+        Self { name, role, kind: TunableKind::Choice(words), summary: "", manual: "" }
+    }
+
+    /// The same with a line of what it does.
+    #[must_use]
+    pub const fn does(self, summary: &'static str) -> Self {
+        Self { summary, ..self }
+    }
+
+    /// The same with where the manual explains it.
+    #[must_use]
+    pub const fn manual(self, manual: &'static str) -> Self {
+        Self { manual, ..self }
+    }
+
     /// Checks one value as text.
     ///
     /// # Errors

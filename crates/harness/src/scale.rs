@@ -28,7 +28,7 @@ use crate::measure::{Clock, MeasureError, assemble, example};
 use crate::prepare::Prepared;
 use crate::ready::Front;
 use crate::seconds::Seconds;
-use crate::trial::{self, MOST_LATE, explain};
+use crate::trial::{MOST_LATE, explain};
 use crate::usage::Usage;
 use crate::verify::Verification;
 use crate::{php, ready, sessions};
@@ -47,7 +47,8 @@ pub(crate) async fn run(
     timing: &Timing,
     sink: &mut dyn Sink,
 ) -> Result<Trial, SinkError> {
-    let mut trial = trial::begun(&prepared.case, place, platform.vantage().timestamp());
+    let started_at = platform.vantage().timestamp();
+    let mut trial = Trial::begun(prepared.case.id.clone(), place.block, place.position, started_at);
     let act = Act { platform, prepared, scaling, context, timing };
     trial.outcome = match act.run(&mut trial, sink).await {
         Ok(outcome) => outcome,

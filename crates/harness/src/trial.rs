@@ -4,8 +4,7 @@
 mod judge;
 mod open;
 
-use jiff::Timestamp;
-use stampede_core::{Case, Outcome, Trial};
+use stampede_core::Trial;
 use stampede_seam::Platform;
 
 use crate::context::{Place, Timing, TrialContext};
@@ -15,27 +14,6 @@ use crate::prepare::Prepared;
 
 pub(crate) use self::judge::{MOST_LATE, explain, unlaunched};
 pub(crate) use self::open::OpenTrial;
-
-/// A trial that begins now, of which nothing is known yet.
-pub(crate) fn begun(case: &Case, Place { block, position }: Place, started_at: Timestamp) -> Trial {
-    Trial {
-        case: case.id.clone(),
-        block,
-        position,
-        started_at,
-        outcome: Outcome::Measured,
-        enforced: None,
-        ready: None,
-        php: None,
-        answers: Vec::new(),
-        measurement: None,
-        stops: Vec::new(),
-        parts: Vec::new(),
-        link: None,
-        audits: Vec::new(),
-        scale: None,
-    }
-}
 
 /// Runs one trial with one window; one that is watched ends when there is nothing more to see. Whatever goes wrong with the
 /// deployment is in the trial's outcome.

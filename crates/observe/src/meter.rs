@@ -1,6 +1,6 @@
 //! Reads a deployment's counters where its platform says they are.
 
-use stampede_cgroup::FileError;
+use stampede_cgroup::{FileError, GroupCounters};
 use stampede_core::{Counters, Memory, MeterSource};
 use thiserror::Error;
 
@@ -28,14 +28,14 @@ impl Meter {
                 MeterSource::CgroupV1 { cpu, cpuacct, memory } => stampede_cgroup::read_v1(cpu, cpuacct, memory),
                 MeterSource::CgroupV2 { dir } => stampede_cgroup::read_v2(dir),
             };
-            add(&mut sum, read.map_err(ObserveError)?);
+            sum += counters(read.map_err(ObserveError)?);
         }
         Ok(sum)
     }
 }
 
-fn add(sum: &mut Counters, read: stampede_cgroup::GroupCounters) {
-    let stampede_cgroup::GroupCounters {
+fn counters(read: GroupCounters) -> Counters {
+    let GroupCounters {
         cpu,
         periods,
         throttled_periods,
@@ -50,25 +50,18 @@ fn add(sum: &mut Counters, read: stampede_cgroup::GroupCounters) {
         limit_hits,
         swap,
     } = read;
-    let Memory { anonymous: all_anonymous, shared: all_shared, kernel: all_kernel, cache: all_cache } = &mut sum.memory;
-    *all_anonymous += anonymous;
-    *all_shared += shared;
-    *all_kernel += kernel;
-    *all_cache += cache;
-    sum.cpu += cpu;
-    sum.periods += periods;
-    sum.throttled_periods += throttled_periods;
-    sum.throttled += throttled;
-    sum.oom_kills += oom_kills;
-    sum.major_faults += major_faults;
-    sum.file_refaults = both(sum.file_refaults, file_refaults);
-    sum.limit_hits = both(sum.limit_hits, limit_hits);
-    sum.swap = both(sum.swap, swap);
-}
-
-/// The sum of what is known.
-fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    a.into_iter().chain(b).reduce(|a, b| a + b)
+    Counters {
+        cpu,
+        periods,
+        throttled_periods,
+        throttled,
+        memory: Memory { anonymous, shared, kernel, cache },
+        oom_kills,
+        major_faults,
+        file_refaults,
+        limit_hits,
+        swap,
+    }
 }
 
 /// Counters could not be read.

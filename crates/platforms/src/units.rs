@@ -8,7 +8,7 @@ pub(crate) mod restart;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -17,7 +17,7 @@ use stampede_core::{
     AddressId, Deployment, Endpoint, Places, Program, StatusSource, StopSignal, Unit, UnitExit, UnitId, UnitRestart,
     UnitStatus,
 };
-use stampede_seam::{LaunchError, LogTail, Moment};
+use stampede_seam::{LaunchError, Located, LogTail, Moment, Vantage};
 use tokio::sync::watch;
 
 use crate::layout::folder::Folder;
@@ -78,6 +78,17 @@ pub(crate) fn logs<'a>(units: impl IntoIterator<Item = &'a StartedUnit>, unit: &
 pub(crate) fn endpoint(endpoints: &BTreeMap<AddressId, Endpoint>, id: &AddressId) -> Result<Endpoint, LaunchError> {
     let none = || LaunchError::Prepare(format!("find the address {id}: the deployment has none"));
     endpoints.get(id).cloned().ok_or_else(none)
+}
+
+/// Where a deployment is that begins to run now.
+pub(crate) fn located(
+    deployment: &Deployment,
+    endpoints: BTreeMap<AddressId, Endpoint>,
+    places: Places,
+    vantage: Arc<dyn Vantage>,
+) -> Result<Located, LaunchError> {
+    let (front, started) = (endpoint(&endpoints, &deployment.front)?, vantage.now());
+    Ok(Located { vantage, front, endpoints, places, started })
 }
 
 /// Where units tell of themselves.

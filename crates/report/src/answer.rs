@@ -4,6 +4,7 @@ use stampede_core::{StudyKind, are_autoscaled};
 
 use crate::capacity::{self, CapacityView};
 use crate::ladder::{self, LadderView};
+use crate::page::{Medium, Page};
 use crate::replication::{self, ReplicationView};
 use crate::size::service::{self as service_size, ServiceSizeView};
 use crate::size::{self, SizeView};
@@ -56,16 +57,27 @@ impl<'a> ReportAnswer<'a> {
     /// As Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
+        self.page(Medium::Markdown).markdown()
+    }
+
+    /// For a terminal of so many columns, with colour or without.
+    #[must_use]
+    pub fn terminal(&self, width: usize, colour: bool) -> String {
+        self.page(Medium::Terminal).terminal(width, colour)
+    }
+
+    fn page(&self, medium: Medium) -> Page {
         match self {
-            Self::Study(view) => of_capacity(view, capacity::markdown).unwrap_or_else(|| match is_scale(view) {
-                true => scale::markdown(view),
-                false => markdown::render(view),
+            Self::Study(view) => of_capacity(view, capacity::page).unwrap_or_else(|| match medium {
+                _ if view.study.kind == StudyKind::Scale || are_autoscaled(view.trials) => scale::page(view),
+                Medium::Terminal => terminal::page(view),
+                Medium::Markdown | Medium::Html => markdown::page(view),
             }),
-            Self::Tune(view) => tune::markdown(view),
-            Self::Size(view) => size::markdown(view),
-            Self::ServiceSize(view) => service_size::markdown(view),
-            Self::Ladder(view, _) => ladder::markdown(view),
-            Self::Replication(view, _) => replication::markdown(view),
+            Self::Tune(view) => tune::page(view, medium),
+            Self::Size(view) => size::page(view),
+            Self::ServiceSize(view) => service_size::page(view),
+            Self::Ladder(view, _) => ladder::page(view),
+            Self::Replication(view, _) => replication::page(view, medium),
         }
     }
 
@@ -81,34 +93,11 @@ impl<'a> ReportAnswer<'a> {
             Self::Replication(view, studies) => html::replication(view, studies),
         }
     }
-
-    /// For a terminal of so many columns, with colour or without.
-    #[must_use]
-    pub fn terminal(&self, width: usize, colour: bool) -> String {
-        match self {
-            Self::Study(view) => {
-                let capacity = of_capacity(view, |view| capacity::terminal(view, width, colour));
-                capacity.unwrap_or_else(|| match is_scale(view) {
-                    true => scale::terminal(view, width, colour),
-                    false => terminal::render(view, width, colour),
-                })
-            }
-            Self::Tune(view) => tune::terminal(view, width, colour),
-            Self::Size(view) => size::terminal(view, width, colour),
-            Self::ServiceSize(view) => service_size::terminal(view, width, colour),
-            Self::Ladder(view, _) => ladder::terminal(view, width, colour),
-            Self::Replication(view, _) => replication::terminal(view, width, colour),
-        }
-    }
 }
 
 /// What is written of a search for the highest rate; nothing of another study.
-fn of_capacity(view: &StudyView<'_>, write: impl Fn(&CapacityView<'_>) -> String) -> Option<String> {
+fn of_capacity<T>(view: &StudyView<'_>, write: fn(&CapacityView<'_>) -> T) -> Option<T> {
     let StudyView { study, trials, .. } = *view;
     let capacity = (study.kind == StudyKind::Capacity).then(|| stampede_analysis::capacity(study, trials))?;
     Some(write(&CapacityView { study: *view, capacity: &capacity }))
-}
-
-fn is_scale(view: &StudyView<'_>) -> bool {
-    view.study.kind == StudyKind::Scale || are_autoscaled(view.trials)
 }

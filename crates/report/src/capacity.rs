@@ -20,23 +20,14 @@ pub struct CapacityView<'a> {
     pub capacity: &'a Capacity,
 }
 
-/// For a terminal of this many characters a line. The answer comes first. It ends with a line break.
-pub fn terminal(view: &CapacityView<'_>, width: usize, color: bool) -> String {
-    page(view).terminal(width, color)
-}
-
-/// As GitHub-flavoured Markdown. It ends with a line break.
-pub fn markdown(view: &CapacityView<'_>) -> String {
-    page(view).markdown()
-}
-
 /// As JSON. It ends with a line break.
 pub fn json(view: &CapacityView<'_>) -> String {
     rendered(&WireCapacity::of(view))
 }
 
 /// The question, the kinds of loads of which some were tried, what was found and how.
-pub(crate) fn page(view: &CapacityView<'_>) -> Page {
+#[must_use]
+pub fn page(view: &CapacityView<'_>) -> Page {
     let mut blocks = vec![Block::Paragraph(question(view))];
     let closed = ("Closed loads: a fixed number of busy connections", curve(view), law(view).into_iter().collect());
     let open = ("Open loads: a fixed rate of requests", probes(view), reasons(view));

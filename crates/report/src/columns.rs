@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use stampede_analysis::{CaseSummary, METRICS, Metric, left_out, metric};
-use stampede_core::{CaseRole, Estimate, Outcome, Verdict, VerdictWord};
+use stampede_core::{CaseRole, Estimate, Verdict, VerdictWord};
 
 use crate::StudyView;
 use crate::page;
@@ -196,10 +196,9 @@ fn unmeasured(view: &StudyView<'_>, summary: &CaseSummary) -> &'static str {
         return "skipped";
     }
     let last = view.trials.iter().rfind(|trial| trial.case == summary.case);
-    match last.map(|trial| &trial.outcome) {
-        Some(Outcome::Failed(_)) => "failed",
-        Some(Outcome::Invalid(_)) => "invalid",
-        Some(Outcome::Measured) | None => "not run",
+    match last.map(|trial| trial.outcome.words()) {
+        Some((word, Some(_))) => word,
+        Some((_, None)) | None => "not run",
     }
 }
 

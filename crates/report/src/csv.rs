@@ -1,7 +1,7 @@
 //! Trials as CSV (RFC 4180): a row each, with every metric, for spreadsheets and statistics programs.
 
 use stampede_analysis::METRICS;
-use stampede_core::{Counts, Measurement, Outcome, Trial};
+use stampede_core::{Counts, Measurement, Trial};
 
 use crate::StudyView;
 use crate::format::Format;
@@ -52,11 +52,7 @@ pub(crate) fn written(heading: Vec<String>, rows: impl Iterator<Item = Vec<Strin
 }
 
 fn row(view: &StudyView<'_>, trial: &Trial) -> Vec<String> {
-    let (outcome, reason) = match &trial.outcome {
-        Outcome::Measured => ("measured", ""),
-        Outcome::Invalid(reason) => ("invalid", reason.as_str()),
-        Outcome::Failed(reason) => ("failed", reason.as_str()),
-    };
+    let (outcome, reason) = trial.outcome.words();
     let runtime = view.study.cases.iter().find(|case| case.id == trial.case).map(|case| case.runtime.to_string());
     let measured = trial.measurement.as_ref();
     let count =
@@ -71,7 +67,7 @@ fn row(view: &StudyView<'_>, trial: &Trial) -> Vec<String> {
         trial.position.to_string(),
         trial.started_at.to_string(),
         outcome.to_owned(),
-        places::without_runs(reason).into_owned(),
+        places::without_runs(reason.unwrap_or_default()).into_owned(),
         measured.map(window).unwrap_or_default(),
         count(|requests| requests.sent),
         count(|requests| requests.ok),

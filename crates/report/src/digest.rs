@@ -212,11 +212,7 @@ fn ground(view: &StudyView<'_>) -> String {
 pub(crate) fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
     let mut groups: Vec<(&CaseId, &'static str, &str, Vec<u32>)> = Vec::new();
     for trial in view.trials {
-        let (outcome, reason) = match &trial.outcome {
-            Outcome::Measured => continue,
-            Outcome::Invalid(reason) => ("invalid", reason.as_str()),
-            Outcome::Failed(reason) => ("failed", reason.as_str()),
-        };
+        let (outcome, Some(reason)) = trial.outcome.words() else { continue };
         let same = |group: &&mut (&CaseId, &str, &str, Vec<u32>)| {
             let (then, now) = (before_logs(group.2), before_logs(reason));
             // How many answers were wrong differs by round; how a server ended matters.

@@ -31,7 +31,7 @@ use self::study::{StudyPage, Table};
 use crate::capacity::{self, CapacityView};
 use crate::format::Format;
 use crate::gate::{self, GateView};
-use crate::page::{self, Block, Page};
+use crate::page::{self, Block, Medium, Page};
 use crate::replication::{self, ReplicationView};
 use crate::size::service::ServiceSizeView;
 use crate::size::{self, SizeView};
@@ -203,10 +203,10 @@ pub fn study(view: &StudyView<'_>) -> String {
 
 /// The same with a way back to the list of all studies, and what follows a study that is not finished.
 pub fn study_of_dashboard(view: &StudyView<'_>) -> String {
-    study_beside(view, Some(dashboard::Page::Studies))
+    study_beside(view, Some(dashboard::DashboardPage::Studies))
 }
 
-fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
+fn study_beside(view: &StudyView<'_>, home: Option<dashboard::DashboardPage>) -> String {
     let (lead, blocks) = answer(view).unzip();
     let (title, origin) = (title::of_study(view), Some(title::origin(view)));
     let head = Head { title, origin, lead, blocks: blocks.unwrap_or_default(), commands: Vec::new() };
@@ -269,7 +269,7 @@ fn of_capacity(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
 /// A page about a published experiment: its tables beside ours, then each study.
 pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> String {
     let publication = view.publication;
-    let blocks = HeadBlock::all(replication::blocks_of_page(view));
+    let blocks = HeadBlock::all(replication::page(view, Medium::Html).blocks);
     let mut command = vec!["stampede".to_owned(), "reproduce".to_owned(), publication.name.clone()];
     for (flag, factor) in [("--scale", view.scale), ("--rate-scale", view.rate_scale)] {
         command.extend([flag.to_owned(), factor.to_string()]);
@@ -366,7 +366,7 @@ fn page(head: &Head, studies: &[StudyView<'_>]) -> String {
 }
 
 /// A page; `home` is the one that it leads back to, and one that is followed shows what is stored of its study as it comes.
-fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>, is_followed: bool) -> String {
+fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::DashboardPage>, is_followed: bool) -> String {
     let followed = studies.first().filter(|_| is_followed);
     let pages: Vec<StudyPage> = studies.iter().map(|view| StudyPage::of(view, &WORDS)).collect();
     let lead = match (&head.lead, pages.first()) {
@@ -379,7 +379,7 @@ fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>,
         context! {
             texts => Serde(&WORDS.0),
             head => Serde(head),
-            home => home.map(dashboard::Page::path),
+            home => home.map(dashboard::DashboardPage::path),
             against => home.and(studies.first()).map(dashboard::against),
             events => followed.map(dashboard::events),
             live => followed.map(|view| Value::from_safe_string(dashboard::live(view))),

@@ -36,22 +36,14 @@ pub struct LadderView<'a> {
     pub held_by_p99: Option<&'a Analysis>,
 }
 
-/// For a terminal of this many characters a line; what it comes to is last.
-pub fn terminal(view: &LadderView<'_>, width: usize, color: bool) -> String {
-    page(view).terminal(width, color)
-}
-
-/// As GitHub-flavoured Markdown.
-pub fn markdown(view: &LadderView<'_>) -> String {
-    page(view).markdown()
-}
-
 /// As JSON. It ends with a line break.
 pub fn json(view: &LadderView<'_>) -> String {
     rendered(&WireLadder::of(view))
 }
 
-fn page(view: &LadderView<'_>) -> Page {
+/// The steps, and what the last deployment has.
+#[must_use]
+pub fn page(view: &LadderView<'_>) -> Page {
     let of_steps = |cell: &dyn Fn(&LadderStep) -> String| view.steps.iter().map(cell).collect::<Vec<_>>();
     let kept = view.steps.iter().enumerate().map(|(place, step)| match (step.kept, step.figure) {
         (true, _) if place == 0 => "",

@@ -61,6 +61,7 @@ pub use answer::ReportAnswer;
 pub use format::{FORMATS, Format};
 pub use inside::{ProcessesView, SampledPhp};
 pub use layout::wrap;
+pub use page::{Medium, Page};
 pub use schema::schema;
 pub use trust::pilot;
 

@@ -18,14 +18,15 @@ pub(crate) const FORMAT: Format = Format {
     write: |answer| answer.markdown(),
 };
 
-/// Renders a study as a table with its notes. It ends with a line break.
-pub fn render(view: &StudyView<'_>) -> String {
+/// A study as a table with its notes.
+#[must_use]
+pub fn page(view: &StudyView<'_>) -> Page {
     let mut blocks = Vec::new();
     match why::explanation(view) {
         Some(explanation) => explained(view, &explanation, &mut blocks),
         None => compared(view, &mut blocks),
     }
-    Page { answer: Vec::new(), blocks }.markdown()
+    Page { answer: Vec::new(), blocks }
 }
 
 fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {

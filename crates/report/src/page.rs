@@ -13,8 +13,19 @@ use crate::markdown_text::escaped;
 /// Fewer characters a line than this are taken for this many.
 const LEAST_WIDTH: usize = 40;
 
+/// Where a page is written, which decides what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// A terminal: of published figures those that decide.
+    Terminal,
+    /// Markdown: all figures.
+    Markdown,
+    /// The head of a page for a browser: all figures, above the studies themselves, which say what the loads made.
+    Html,
+}
+
 /// What there is to say of a question.
-pub(crate) struct Page {
+pub struct Page {
     /// What it comes to: first.
     pub(crate) answer: Vec<String>,
     pub(crate) blocks: Vec<Block>,
@@ -63,7 +74,8 @@ enum Style {
 
 impl Page {
     /// For a terminal of this many characters a line. Without colour nothing is lost. It ends with a line break.
-    pub(crate) fn terminal(&self, width: usize, color: bool) -> String {
+    #[must_use]
+    pub fn terminal(&self, width: usize, color: bool) -> String {
         let mut screen = Screen { text: String::new(), width: width.max(LEAST_WIDTH), color };
         self.answer.iter().for_each(|sentence| screen.wrapped(Style::Strong, "", sentence, 2));
         if !self.answer.is_empty() {
@@ -81,7 +93,8 @@ impl Page {
     }
 
     /// As GitHub-flavoured Markdown. It ends with a line break.
-    pub(crate) fn markdown(&self) -> String {
+    #[must_use]
+    pub fn markdown(&self) -> String {
         let mut text: String = self.answer.iter().map(|sentence| format!("**{}**\n\n", escaped(sentence))).collect();
         let mut blocks = self.blocks.iter().peekable();
         while let Some(block) = blocks.next() {

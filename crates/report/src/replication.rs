@@ -9,10 +9,10 @@ mod score;
 use stampede_analysis::{CheckedClaim, Replication, TableRun};
 use stampede_core::Publication;
 
+use self::digest::blocks;
 pub(crate) use self::digest::lead;
-use self::digest::{Medium, blocks};
 pub use self::json::json;
-use crate::page::{Block, Page};
+use crate::page::{Medium, Page};
 
 /// What a report on a published experiment is made from.
 #[derive(Clone, Copy, Debug)]
@@ -38,22 +38,8 @@ pub struct ReplicatedTable<'a> {
     pub replication: Replication,
 }
 
-/// Renders it for a terminal of this many characters a line, with the first of the published figures where rows have it.
-/// Without colour nothing is lost.
-pub fn terminal(view: &ReplicationView<'_>, width: usize, color: bool) -> String {
-    page(view, Medium::Terminal).terminal(width, color)
-}
-
-/// Renders it as GitHub-flavoured Markdown.
-pub fn markdown(view: &ReplicationView<'_>) -> String {
-    page(view, Medium::Markdown).markdown()
-}
-
-fn page(view: &ReplicationView<'_>, medium: Medium) -> Page {
+/// What there is to say; a terminal has the first of the published figures where rows have it.
+#[must_use]
+pub fn page(view: &ReplicationView<'_>, medium: Medium) -> Page {
     Page { answer: Vec::new(), blocks: blocks(view, medium) }
-}
-
-/// What there is to say above the studies themselves.
-pub(crate) fn blocks_of_page(view: &ReplicationView<'_>) -> Vec<Block> {
-    blocks(view, Medium::Page)
 }

@@ -8,17 +8,9 @@ use crate::page::{Block, Page, Table};
 use crate::quantity::{count, number, ratio};
 use crate::scale_figures::{ScaleFigures, Spread};
 
-/// For a terminal of this many characters a line. The answer comes first. It ends with a line break.
-pub fn terminal(view: &StudyView<'_>, width: usize, color: bool) -> String {
-    page(view).terminal(width, color)
-}
-
-/// As GitHub-flavoured Markdown. It ends with a line break.
-pub fn markdown(view: &StudyView<'_>) -> String {
-    page(view).markdown()
-}
-
-fn page(view: &StudyView<'_>) -> Page {
+/// What each service did. The answer comes first.
+#[must_use]
+pub fn page(view: &StudyView<'_>) -> Page {
     let mut blocks = vec![Block::Paragraph(question(view))];
     for (service, table) in services(view) {
         blocks.extend(service.map(Block::Caption));

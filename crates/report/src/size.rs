@@ -49,16 +49,6 @@ pub struct SizeView<'a> {
     pub studies: &'a [StudyView<'a>],
 }
 
-/// For a terminal of this many characters a line; what it comes to is last.
-pub fn terminal(view: &SizeView<'_>, width: usize, color: bool) -> String {
-    page(view).terminal(width, color)
-}
-
-/// As GitHub-flavoured Markdown.
-pub fn markdown(view: &SizeView<'_>) -> String {
-    page(view).markdown()
-}
-
 pub(crate) fn page(view: &SizeView<'_>) -> Page {
     let mut blocks = vec![Block::Paragraph(question(view)), Block::Paragraph(searched(view))];
     blocks.push(Block::Caption("Sizes that were tried, the cheapest first".to_owned()));

@@ -13,17 +13,18 @@ use crate::study_page::{alarm, answers, audits, cases, changes, ground, parts, t
 use crate::why;
 use crate::{inside, open_part};
 
-/// Renders a study for a terminal of this many characters a line. Without colour nothing is lost.
+/// A study for a terminal.
 ///
 /// What it comes to is the first line, unless its limits were not in force; the table follows, then what is to be known of it, and the
-/// last line is how it follows. The table leaves out its least important columns until it fits. Settings are left out: see [`settings`]. It ends with a line break.
-pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
+/// last line is how it follows. The table leaves out its least important columns until it fits. Settings are left out: see [`settings`].
+#[must_use]
+pub fn page(view: &StudyView<'_>) -> Page {
     let mut blocks = Vec::new();
     match why::explanation(view) {
         Some(explanation) => explained(view, &explanation, &mut blocks),
         None => compared(view, &mut blocks),
     }
-    Page { answer: Vec::new(), blocks }.terminal(width, color)
+    Page { answer: Vec::new(), blocks }
 }
 
 fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {

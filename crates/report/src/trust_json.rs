@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::{Drift, drift};
-use stampede_core::{Floor, NoiseFloor, Outcome, Pilot, WarmUp, YardStickReading};
+use stampede_core::{Floor, NoiseFloor, Pilot, WarmUp, YardStickReading};
 
 use crate::json::rounded;
 
@@ -98,11 +98,7 @@ impl<'a> WireYardStick<'a> {
 impl<'a> WireReading<'a> {
     fn of(reading: &'a YardStickReading) -> Self {
         let YardStickReading { block, started_at, outcome, pace } = reading;
-        let (outcome, reason) = match outcome {
-            Outcome::Measured => ("measured", None),
-            Outcome::Invalid(reason) => ("invalid", Some(reason.as_str())),
-            Outcome::Failed(reason) => ("failed", Some(reason.as_str())),
-        };
+        let (outcome, reason) = outcome.words();
         Self {
             block: *block,
             started_at: started_at.to_string(),

@@ -8,7 +8,7 @@ use stampede_analysis::{Metric, Shortfall, Space, Tried, is_miss, missed as miss
 use stampede_core::{CaseId, Limits, Load, Objective, Outcome as TrialOutcome, RuntimeId, Slo, Study, Trial};
 
 use crate::StudyView;
-use crate::page::{Block, Column, Page, Table};
+use crate::page::{Block, Column, Medium, Page, Table};
 use crate::quantity::{percent, ratio, with_unit};
 use crate::versus::{Outcome, Versus};
 
@@ -88,19 +88,13 @@ fn winner_of(study: &Study) -> CaseId {
     CaseId::new(if tuned.is_some() { WINNER } else { DEFAULT })
 }
 
-/// For a terminal of this many characters a line; what it comes to is last.
-pub fn terminal(view: &TuneView<'_>, width: usize, color: bool) -> String {
-    page(view, [near(view), held(view)].concat()).terminal(width, color)
-}
-
-/// As GitHub-flavoured Markdown.
-pub fn markdown(view: &TuneView<'_>) -> String {
-    page(view, [held(view), near(view)].concat()).markdown()
-}
-
-fn page(view: &TuneView<'_>, shown: Vec<Block>) -> Page {
-    let question = [question(view), searched(view)].map(Block::Paragraph);
-    Page { answer: conclusion(view), blocks: [question.to_vec(), shown].concat() }
+/// What was searched, what is near the winner and what the winner is worth; a terminal has that last.
+#[must_use]
+pub fn page(view: &TuneView<'_>, medium: Medium) -> Page {
+    let question = [question(view), searched(view)].map(Block::Paragraph).to_vec();
+    let (near, held) = (near(view), held(view));
+    let shown = if medium == Medium::Terminal { [near, held] } else { [held, near] };
+    Page { answer: conclusion(view), blocks: [question, shown.concat()].concat() }
 }
 
 fn near(view: &TuneView<'_>) -> Vec<Block> {

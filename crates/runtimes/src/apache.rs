@@ -8,11 +8,11 @@ use minijinja::context;
 
 use stampede_core::{
     DefaultsContext, GracefulStop, Install, PhpBuild, PhpProbe, PlanError, Program, RenderContext, Requirement, Role,
-    RunFile, StopSignal, Tunable, TunableKind, Tuning, Unit, VersionProbe,
+    RunFile, StopSignal, Tunable, Tuning, Unit, VersionProbe,
 };
 
 use crate::lookup::{self, Lookup};
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{front, media_types, php_probe, status};
 
@@ -27,8 +27,7 @@ pub(crate) const MOST_WORKERS: u64 = 20_000;
 /// How long a graceful stop waits for requests in flight, and for children that hold an idle connection.
 pub(crate) const GRACE_SECONDS: u64 = 3;
 
-const SITE: Template =
-    Template { name: "apache/site.conf.j2", source: include_str!("../templates/apache/site.conf.j2") };
+const SITE: Template = template!("apache/site.conf.j2");
 
 /// Modules that `.htaccess` files count on: those that Debian's package and the image php:apache load, and those that such files
 /// ask for by `<IfModule>`. `access_compat` has the `Order` and `Allow` of older files.
@@ -53,48 +52,24 @@ const HTACCESS_MODULES: [&str; 15] = [
 
 /// How connections are accepted and kept, and how large its headers may be.
 pub(crate) const CONNECTION_TUNABLES: [Tunable; 6] = [
-    Tunable {
-        name: "MaxConnectionsPerChild",
-        role: Role::Recycle,
-        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "connections after which a child is replaced, 0 for never",
-        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxconnectionsperchild",
-    },
-    Tunable {
-        name: "ListenBacklog",
-        role: Role::Backlog,
-        kind: TunableKind::Count { min: 1, max: 65_535 },
-        summary: "connections that the kernel queues until one is accepted; it caps them at net.core.somaxconn",
-        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#listenbacklog",
-    },
-    Tunable {
-        name: "KeepAlive",
-        role: Role::KeepAlive,
-        kind: TunableKind::Choice(&["On", "Off"]),
-        summary: "whether a connection takes more than one request",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#keepalive",
-    },
-    Tunable {
-        name: "MaxKeepAliveRequests",
-        role: Role::KeepAlive,
-        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "requests after which a connection is closed, 0 for never",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#maxkeepaliverequests",
-    },
-    Tunable {
-        name: "KeepAliveTimeout",
-        role: Role::KeepAlive,
-        kind: TunableKind::Count { min: 1, max: 86_400 },
-        summary: "seconds for which the next request of a connection is waited for",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#keepalivetimeout",
-    },
-    Tunable {
-        name: FIELD_SIZE,
-        role: Role::RequestSize,
-        kind: TunableKind::Count { min: 1, max: 1 << 20 },
-        summary: "bytes that one header of a request may have; a larger one is answered with 400",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestfieldsize",
-    },
+    Tunable::count("MaxConnectionsPerChild", Role::Recycle, 0, 1_000_000_000)
+        .does("connections after which a child is replaced, 0 for never")
+        .manual("https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxconnectionsperchild"),
+    Tunable::count("ListenBacklog", Role::Backlog, 1, 65_535)
+        .does("connections that the kernel queues until one is accepted; it caps them at net.core.somaxconn")
+        .manual("https://httpd.apache.org/docs/2.4/mod/mpm_common.html#listenbacklog"),
+    Tunable::choice("KeepAlive", Role::KeepAlive, &["On", "Off"])
+        .does("whether a connection takes more than one request")
+        .manual("https://httpd.apache.org/docs/2.4/mod/core.html#keepalive"),
+    Tunable::count("MaxKeepAliveRequests", Role::KeepAlive, 0, 1_000_000_000)
+        .does("requests after which a connection is closed, 0 for never")
+        .manual("https://httpd.apache.org/docs/2.4/mod/core.html#maxkeepaliverequests"),
+    Tunable::count("KeepAliveTimeout", Role::KeepAlive, 1, 86_400)
+        .does("seconds for which the next request of a connection is waited for")
+        .manual("https://httpd.apache.org/docs/2.4/mod/core.html#keepalivetimeout"),
+    Tunable::count(FIELD_SIZE, Role::RequestSize, 1, 1 << 20)
+        .does("bytes that one header of a request may have; a larger one is answered with 400")
+        .manual("https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestfieldsize"),
 ];
 
 /// Defaults for [`CONNECTION_TUNABLES`].

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use minijinja::context;
 use stampede_core::{
     About, App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Programs,
-    RenderContext, Requirement, Role, Runtime, Tunable, TunableKind, Tuning, TuningProblem, Unit,
+    RenderContext, Requirement, Role, Runtime, Tunable, Tuning, TuningProblem, Unit,
 };
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{apache, fpm, fpm_pool, label, recipe, status};
 
 const ID: &str = "apache-fpm";
@@ -19,24 +19,15 @@ const MODULE: &str = "mod_proxy_fcgi";
 /// Apache's own default of `ThreadsPerChild`.
 const THREADS_PER_CHILD: u64 = 25;
 
-const HTTPD_CONF: Template =
-    Template { name: "apache-fpm/httpd.conf.j2", source: include_str!("../templates/apache-fpm/httpd.conf.j2") };
+const HTTPD_CONF: Template = template!("apache-fpm/httpd.conf.j2");
 
 const TUNABLES: [Tunable; 17] = fpm_pool::behind(&[
-    Tunable {
-        name: "ThreadsPerChild",
-        role: Role::FrontRequests,
-        kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
-        summary: "threads of each of Apache's children",
-        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#threadsperchild",
-    },
-    Tunable {
-        name: "MaxRequestWorkers",
-        role: Role::FrontRequests,
-        kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
-        summary: "threads of all children: the most requests that are passed to FPM at once",
-        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxrequestworkers",
-    },
+    Tunable::count("ThreadsPerChild", Role::FrontRequests, 1, apache::MOST_WORKERS)
+        .does("threads of each of Apache's children")
+        .manual("https://httpd.apache.org/docs/2.4/mod/mpm_common.html#threadsperchild"),
+    Tunable::count("MaxRequestWorkers", Role::FrontRequests, 1, apache::MOST_WORKERS)
+        .does("threads of all children: the most requests that are passed to FPM at once")
+        .manual("https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxrequestworkers"),
     apache::CONNECTION_TUNABLES[0],
     apache::CONNECTION_TUNABLES[1],
     apache::CONNECTION_TUNABLES[2],

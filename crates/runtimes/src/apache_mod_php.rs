@@ -5,11 +5,11 @@ use std::path::Path;
 use minijinja::context;
 use stampede_core::{
     About, App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Programs, RenderContext,
-    Requirement, Role, Runtime, Tunable, TunableKind, Tuning, TuningProblem, Unit,
+    Requirement, Role, Runtime, Tunable, Tuning, TuningProblem, Unit,
 };
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{apache, framework, front, label, php_build, php_ini, pool, recipe, status};
 
 const ID: &str = "apache-mod-php";
@@ -17,53 +17,30 @@ const MODULE: &str = "php-apache";
 /// Apache looks at no limit for requests that it passes on, so behind FPM there is no such setting.
 const BODY_SIZE: &str = "LimitRequestBody";
 
-const HTTPD_CONF: Template = Template {
-    name: "apache-mod-php/httpd.conf.j2",
-    source: include_str!("../templates/apache-mod-php/httpd.conf.j2"),
-};
+const HTTPD_CONF: Template = template!("apache-mod-php/httpd.conf.j2");
 
 const TUNABLES: [Tunable; 11] = [
-    Tunable {
-        name: "MaxRequestWorkers",
-        role: Role::PoolSize,
-        kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
-        summary: "the most children, each bound to one connection",
-        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxrequestworkers",
-    },
-    Tunable {
-        name: "StartServers",
-        role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
-        summary: "children at the start",
-        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#startservers",
-    },
-    Tunable {
-        name: "MinSpareServers",
-        role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
-        summary: "idle children below which more are started",
-        manual: "https://httpd.apache.org/docs/2.4/mod/prefork.html#minspareservers",
-    },
-    Tunable {
-        name: "MaxSpareServers",
-        role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 2, max: apache::MOST_WORKERS },
-        summary: "idle children above which some are ended",
-        manual: "https://httpd.apache.org/docs/2.4/mod/prefork.html#maxspareservers",
-    },
+    Tunable::count("MaxRequestWorkers", Role::PoolSize, 1, apache::MOST_WORKERS)
+        .does("the most children, each bound to one connection")
+        .manual("https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxrequestworkers"),
+    Tunable::count("StartServers", Role::PoolSpare, 1, apache::MOST_WORKERS)
+        .does("children at the start")
+        .manual("https://httpd.apache.org/docs/2.4/mod/mpm_common.html#startservers"),
+    Tunable::count("MinSpareServers", Role::PoolSpare, 1, apache::MOST_WORKERS)
+        .does("idle children below which more are started")
+        .manual("https://httpd.apache.org/docs/2.4/mod/prefork.html#minspareservers"),
+    Tunable::count("MaxSpareServers", Role::PoolSpare, 2, apache::MOST_WORKERS)
+        .does("idle children above which some are ended")
+        .manual("https://httpd.apache.org/docs/2.4/mod/prefork.html#maxspareservers"),
     apache::CONNECTION_TUNABLES[0],
     apache::CONNECTION_TUNABLES[1],
     apache::CONNECTION_TUNABLES[2],
     apache::CONNECTION_TUNABLES[3],
     apache::CONNECTION_TUNABLES[4],
     apache::CONNECTION_TUNABLES[5],
-    Tunable {
-        name: BODY_SIZE,
-        role: Role::RequestSize,
-        kind: TunableKind::Count { min: 0, max: 1 << 40 },
-        summary: "bytes that a request's body may have, 0 for no limit; a larger one is answered with 413",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestbody",
-    },
+    Tunable::count(BODY_SIZE, Role::RequestSize, 0, 1 << 40)
+        .does("bytes that a request's body may have, 0 for no limit; a larger one is answered with 413")
+        .manual("https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestbody"),
 ];
 
 /// Apache with PHP as a module.

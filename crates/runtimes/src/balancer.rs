@@ -11,7 +11,7 @@ use stampede_core::{
 };
 
 use crate::nginx_fpm::takes_error_log;
-use crate::template::Template;
+use crate::template::{Template, template};
 
 /// The name of its unit and of its part, and the key under which its program is found.
 pub(crate) const BALANCER: &str = "balancer";
@@ -19,10 +19,8 @@ pub(crate) const BALANCER: &str = "balancer";
 /// How long requests in flight may take when it stops.
 const GRACE: Duration = Duration::from_secs(5);
 
-const NGINX: Template =
-    Template { name: "balancers/nginx.conf.j2", source: include_str!("../templates/balancers/nginx.conf.j2") };
-const HAPROXY: Template =
-    Template { name: "balancers/haproxy.cfg.j2", source: include_str!("../templates/balancers/haproxy.cfg.j2") };
+const NGINX: Template = template!("balancers/nginx.conf.j2");
+const HAPROXY: Template = template!("balancers/haproxy.cfg.j2");
 
 pub(crate) fn requirement(kind: BalancerKind) -> Requirement {
     let (names, prefix, page) = match kind {

@@ -12,7 +12,7 @@ use minijinja::context;
 use stampede_core::{App, AppKind, Install, PhpBuild, PhpSapi, PlanError, Program, Requirement, RunFile};
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{framework, label, php_build, php_ini};
 
 /// The key of the PHP that runs workers.
@@ -22,7 +22,7 @@ pub(crate) const PHP: &str = "php";
 /// <https://www.php.net/releases/8.1/en.php>
 const OLDEST: [u32; 2] = [8, 1];
 
-const CHECK: Template = Template { name: "php/check.php.j2", source: include_str!("../templates/php/check.php.j2") };
+const CHECK: Template = template!("php/check.php.j2");
 
 /// PHP as a command line program, with what the application needs and these extensions.
 pub(crate) fn php(app: &App, extensions: &[&str]) -> Requirement {

@@ -7,13 +7,13 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     About, App, AppKind, DefaultsContext, Deployment, Documented, GracefulStop, Install, PlanError, ProcessModel,
-    Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, TunableKind, Tuning,
-    TuningProblem, Unit, VersionProbe,
+    Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, Tuning, TuningProblem,
+    Unit, VersionProbe,
 };
 
 use crate::caddy_site::{self, Scripts};
 use crate::lookup::{self, Lookup};
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{fpm, fpm_pool, front, label, recipe, status};
 
@@ -28,24 +28,15 @@ const GRACE_SECONDS: u64 = 3;
 /// The oldest version with the option `protocols`. <https://github.com/caddyserver/caddy/releases/tag/v2.6.0>
 const OLDEST: [u32; 2] = [2, 6];
 
-const CADDYFILE: Template =
-    Template { name: "caddy-fpm/Caddyfile.j2", source: include_str!("../templates/caddy-fpm/Caddyfile.j2") };
+const CADDYFILE: Template = template!("caddy-fpm/Caddyfile.j2");
 
 const TUNABLES: [Tunable; 11] = fpm_pool::behind(&[
-    Tunable {
-        name: GOMAXPROCS,
-        role: Role::Processors,
-        kind: TunableKind::Count { min: 1, max: 1024 },
-        summary: "threads of Caddy that run Go code at once",
-        manual: "https://pkg.go.dev/runtime#hdr-Environment_Variables",
-    },
-    Tunable {
-        name: "idle",
-        role: Role::KeepAlive,
-        kind: TunableKind::Count { min: 1, max: 86_400 },
-        summary: "seconds for which an idle connection is kept",
-        manual: "https://caddyserver.com/docs/caddyfile/options#timeouts",
-    },
+    Tunable::count(GOMAXPROCS, Role::Processors, 1, 1024)
+        .does("threads of Caddy that run Go code at once")
+        .manual("https://pkg.go.dev/runtime#hdr-Environment_Variables"),
+    Tunable::count("idle", Role::KeepAlive, 1, 86_400)
+        .does("seconds for which an idle connection is kept")
+        .manual("https://caddyserver.com/docs/caddyfile/options#timeouts"),
 ]);
 
 /// Caddy in front of PHP-FPM.

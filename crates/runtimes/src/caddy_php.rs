@@ -7,20 +7,19 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     DefaultsContext, Deployment, GracefulStop, Install, PlanError, Program, RenderContext, Role, RunFile, StopSignal,
-    Tunable, TunableKind, Tuning, TuningProblem, Unit,
+    Tunable, Tuning, TuningProblem, Unit,
 };
 
 use crate::caddy_site::{self, Scripts};
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{framework, front, go, php_ini, php_probe, pool, status};
 
 /// The key of the binary.
 pub(crate) const KEY: &str = "frankenphp";
 
-const CADDYFILE: Template =
-    Template { name: "frankenphp/Caddyfile.j2", source: include_str!("../templates/frankenphp/Caddyfile.j2") };
+const CADDYFILE: Template = template!("frankenphp/Caddyfile.j2");
 
 pub(crate) const MODE: &str = "mode";
 pub(crate) const CLASSIC: &str = "classic";
@@ -41,69 +40,29 @@ const GO_SHARE: u64 = 4;
 
 /// The settings, in the order of the manual.
 pub(crate) const TUNABLES: [Tunable; 10] = [
-    Tunable {
-        name: MODE,
-        role: Role::Mode,
-        kind: TunableKind::Choice(&[CLASSIC, WORKER]),
-        summary: "whether each request starts the application, or workers keep it",
-        manual: "https://frankenphp.dev/docs/worker/",
-    },
-    Tunable {
-        name: THREADS,
-        role: Role::PoolSize,
-        kind: TunableKind::Count { min: 1, max: 1024 },
-        summary: "PHP threads, those of workers included",
-        manual: CONFIG,
-    },
-    Tunable {
-        name: MAX_THREADS,
-        role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 1, max: 1024 },
-        summary: "the most PHP threads, more than num_threads are started when requests wait",
-        manual: CONFIG,
-    },
-    Tunable {
-        name: WORKERS,
-        role: Role::PoolSize,
-        kind: TunableKind::Count { min: 1, max: 1024 },
-        summary: "threads that keep the application (worker)",
-        manual: CONFIG,
-    },
-    Tunable {
-        name: MAX_REQUESTS,
-        role: Role::Recycle,
-        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "requests after which a worker starts the application again, 0 for never (worker)",
-        manual: "https://frankenphp.dev/docs/worker/#restart-the-worker-after-a-certain-number-of-requests",
-    },
-    Tunable {
-        name: MAX_WAIT,
-        role: Role::Queue,
-        kind: TunableKind::Count { min: 0, max: 3600 },
-        summary: "seconds that a request waits for a thread before it is refused, 0 for as long as it takes",
-        manual: CONFIG,
-    },
-    Tunable {
-        name: GRACE,
-        role: Role::Queue,
-        kind: TunableKind::Count { min: 1, max: 3600 },
-        summary: "seconds that a stop waits for requests in flight",
-        manual: "https://caddyserver.com/docs/caddyfile/options#grace-period",
-    },
-    Tunable {
-        name: GODEBUG,
-        role: Role::Memory,
-        kind: TunableKind::Choice(&["cgocheck=0", "cgocheck=1"]),
-        summary: "whether Go checks each pointer that it hands to PHP",
-        manual: PERFORMANCE,
-    },
-    Tunable {
-        name: GOMEMLIMIT,
-        role: Role::Memory,
-        kind: TunableKind::Count { min: 8, max: 1_000_000 },
-        summary: "MiB of its own memory at which Go collects more often",
-        manual: PERFORMANCE,
-    },
+    Tunable::choice(MODE, Role::Mode, &[CLASSIC, WORKER])
+        .does("whether each request starts the application, or workers keep it")
+        .manual("https://frankenphp.dev/docs/worker/"),
+    Tunable::count(THREADS, Role::PoolSize, 1, 1024).does("PHP threads, those of workers included").manual(CONFIG),
+    Tunable::count(MAX_THREADS, Role::PoolSpare, 1, 1024)
+        .does("the most PHP threads, more than num_threads are started when requests wait")
+        .manual(CONFIG),
+    Tunable::count(WORKERS, Role::PoolSize, 1, 1024).does("threads that keep the application (worker)").manual(CONFIG),
+    Tunable::count(MAX_REQUESTS, Role::Recycle, 0, 1_000_000_000)
+        .does("requests after which a worker starts the application again, 0 for never (worker)")
+        .manual("https://frankenphp.dev/docs/worker/#restart-the-worker-after-a-certain-number-of-requests"),
+    Tunable::count(MAX_WAIT, Role::Queue, 0, 3600)
+        .does("seconds that a request waits for a thread before it is refused, 0 for as long as it takes")
+        .manual(CONFIG),
+    Tunable::count(GRACE, Role::Queue, 1, 3600)
+        .does("seconds that a stop waits for requests in flight")
+        .manual("https://caddyserver.com/docs/caddyfile/options#grace-period"),
+    Tunable::choice(GODEBUG, Role::Memory, &["cgocheck=0", "cgocheck=1"])
+        .does("whether Go checks each pointer that it hands to PHP")
+        .manual(PERFORMANCE),
+    Tunable::count(GOMEMLIMIT, Role::Memory, 8, 1_000_000)
+        .does("MiB of its own memory at which Go collects more often")
+        .manual(PERFORMANCE),
     go::TUNABLES[0],
 ];
 

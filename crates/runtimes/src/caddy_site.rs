@@ -3,10 +3,10 @@
 use minijinja::context;
 use stampede_core::PlanError;
 
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 
-const SITE: Template = Template { name: "caddy/site.j2", source: include_str!("../templates/caddy/site.j2") };
+const SITE: Template = template!("caddy/site.j2");
 
 /// Who runs scripts, and where they are.
 #[derive(Clone, Copy)]

@@ -11,7 +11,7 @@ use stampede_core::{
 
 use crate::lookup::Lookup;
 use crate::status::Status;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{fpm_pool, framework, front, label, php_build, php_ini, php_probe, status};
 
 /// The name under which it is looked up, and of its unit.
@@ -23,8 +23,7 @@ pub(crate) const KEEP_CONN: &str = "fastcgi_keep_conn";
 /// The address on which it listens.
 const ADDRESS: &str = "fpm";
 
-const CONF: Template =
-    Template { name: "php/php-fpm.conf.j2", source: include_str!("../templates/php/php-fpm.conf.j2") };
+const CONF: Template = template!("php/php-fpm.conf.j2");
 
 /// What web servers in front of PHP-FPM need beside themselves.
 pub(crate) fn requirements(app: &App) -> Vec<Requirement> {

@@ -1,7 +1,7 @@
 //! The settings of PHP-FPM's process manager: which there are in each mode, their defaults, and which contradict each
 //! other. <https://www.php.net/manual/en/install.fpm.configuration.php>
 
-use stampede_core::{DefaultsContext, Documented, Role, Tunable, TunableKind, Tuning, TuningProblem};
+use stampede_core::{DefaultsContext, Documented, Role, Tunable, Tuning, TuningProblem};
 
 use crate::pool;
 
@@ -9,69 +9,33 @@ const MOST_CHILDREN: u64 = 10_000;
 
 /// The tunables, in the order of the manual.
 pub(crate) const TUNABLES: [Tunable; 9] = [
-    Tunable {
-        name: "listen",
-        role: Role::Transport,
-        kind: TunableKind::Choice(&["unix", "tcp"]),
-        summary: "whether the web server reaches the pool over a unix socket or a TCP port",
-        manual: "https://www.php.net/manual/en/install.fpm.configuration.php#listen",
-    },
-    Tunable {
-        name: "listen.backlog",
-        role: Role::Backlog,
-        kind: TunableKind::Count { min: 1, max: 65_535 },
-        summary: "requests that the kernel queues for the pool; beyond it the web server answers 502 or 503",
-        manual: "https://www.php.net/manual/en/install.fpm.configuration.php#listen-backlog",
-    },
-    Tunable {
-        name: "pm",
-        role: Role::PoolMode,
-        kind: TunableKind::Choice(&["static", "dynamic", "ondemand"]),
-        summary: "whether workers are there from the start, kept in reserve, or started when needed",
-        manual: "https://www.php.net/manual/en/install.fpm.configuration.php#pm",
-    },
-    Tunable {
-        name: "pm.max_children",
-        role: Role::PoolSize,
-        kind: TunableKind::Count { min: 1, max: MOST_CHILDREN },
-        summary: "the most requests that are worked on at once",
-        manual: "https://www.php.net/manual/en/install.fpm.configuration.php#pm.max-children",
-    },
-    Tunable {
-        name: "pm.start_servers",
-        role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 1, max: MOST_CHILDREN },
-        summary: "workers at the start (dynamic)",
-        manual: "https://www.php.net/manual/en/install.fpm.configuration.php#pm.start-servers",
-    },
-    Tunable {
-        name: "pm.min_spare_servers",
-        role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 1, max: MOST_CHILDREN },
-        summary: "idle workers below which more are started (dynamic)",
-        manual: "https://www.php.net/manual/en/install.fpm.configuration.php#pm.min-spare-servers",
-    },
-    Tunable {
-        name: "pm.max_spare_servers",
-        role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 1, max: MOST_CHILDREN },
-        summary: "idle workers above which some are ended (dynamic)",
-        manual: "https://www.php.net/manual/en/install.fpm.configuration.php#pm.max-spare-servers",
-    },
-    Tunable {
-        name: "pm.process_idle_timeout",
-        role: Role::PoolMode,
-        kind: TunableKind::Count { min: 1, max: 86_400 },
-        summary: "seconds after which an idle worker is ended (ondemand)",
-        manual: "https://www.php.net/manual/en/install.fpm.configuration.php#pm.process-idle-timeout",
-    },
-    Tunable {
-        name: "pm.max_requests",
-        role: Role::Recycle,
-        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "requests after which a worker is replaced, 0 for never",
-        manual: "https://www.php.net/manual/en/install.fpm.configuration.php#pm.max-requests",
-    },
+    Tunable::choice("listen", Role::Transport, &["unix", "tcp"])
+        .does("whether the web server reaches the pool over a unix socket or a TCP port")
+        .manual("https://www.php.net/manual/en/install.fpm.configuration.php#listen"),
+    Tunable::count("listen.backlog", Role::Backlog, 1, 65_535)
+        .does("requests that the kernel queues for the pool; beyond it the web server answers 502 or 503")
+        .manual("https://www.php.net/manual/en/install.fpm.configuration.php#listen-backlog"),
+    Tunable::choice("pm", Role::PoolMode, &["static", "dynamic", "ondemand"])
+        .does("whether workers are there from the start, kept in reserve, or started when needed")
+        .manual("https://www.php.net/manual/en/install.fpm.configuration.php#pm"),
+    Tunable::count("pm.max_children", Role::PoolSize, 1, MOST_CHILDREN)
+        .does("the most requests that are worked on at once")
+        .manual("https://www.php.net/manual/en/install.fpm.configuration.php#pm.max-children"),
+    Tunable::count("pm.start_servers", Role::PoolSpare, 1, MOST_CHILDREN)
+        .does("workers at the start (dynamic)")
+        .manual("https://www.php.net/manual/en/install.fpm.configuration.php#pm.start-servers"),
+    Tunable::count("pm.min_spare_servers", Role::PoolSpare, 1, MOST_CHILDREN)
+        .does("idle workers below which more are started (dynamic)")
+        .manual("https://www.php.net/manual/en/install.fpm.configuration.php#pm.min-spare-servers"),
+    Tunable::count("pm.max_spare_servers", Role::PoolSpare, 1, MOST_CHILDREN)
+        .does("idle workers above which some are ended (dynamic)")
+        .manual("https://www.php.net/manual/en/install.fpm.configuration.php#pm.max-spare-servers"),
+    Tunable::count("pm.process_idle_timeout", Role::PoolMode, 1, 86_400)
+        .does("seconds after which an idle worker is ended (ondemand)")
+        .manual("https://www.php.net/manual/en/install.fpm.configuration.php#pm.process-idle-timeout"),
+    Tunable::count("pm.max_requests", Role::Recycle, 0, 1_000_000_000)
+        .does("requests after which a worker is replaced, 0 for never")
+        .manual("https://www.php.net/manual/en/install.fpm.configuration.php#pm.max-requests"),
 ];
 
 /// A web server's own tunables before those of the pool behind it.

@@ -9,14 +9,11 @@ use stampede_core::{App, AppKind, PlanError, Preparation, Program, Requirement, 
 
 use crate::bridge;
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 
-const SYMFONY_KERNEL: Template =
-    Template { name: "php/symfony_kernel.php.j2", source: include_str!("../templates/php/symfony_kernel.php.j2") };
-const SYMFONY_WARM: Template =
-    Template { name: "php/symfony_warm.php.j2", source: include_str!("../templates/php/symfony_warm.php.j2") };
-const LARAVEL_WARM: Template =
-    Template { name: "php/laravel_warm.php.j2", source: include_str!("../templates/php/laravel_warm.php.j2") };
+const SYMFONY_KERNEL: Template = template!("php/symfony_kernel.php.j2");
+const SYMFONY_WARM: Template = template!("php/symfony_warm.php.j2");
+const LARAVEL_WARM: Template = template!("php/laravel_warm.php.j2");
 
 /// The script that returns a Symfony application's kernel.
 pub(crate) const KERNEL: &str = "@{run}/framework/kernel.php";

@@ -12,17 +12,15 @@ use crate::bridge::Kept;
 use crate::caddy_php::{self, CLASSIC, MAX_REQUESTS, MODE, Served, TUNABLES, WORKER};
 use crate::lookup::Lookup;
 use crate::octane::Octane;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{bridge, label, octane, php_build, recipe, status};
 
 const ID: &str = "frankenphp";
 
-const SCRIPT: Template =
-    Template { name: "frankenphp/worker.php.j2", source: include_str!("../templates/frankenphp/worker.php.j2") };
+const SCRIPT: Template = template!("frankenphp/worker.php.j2");
 /// The worker of a Laravel application.
-const OCTANE: Template =
-    Template { name: "frankenphp/octane.php.j2", source: include_str!("../templates/frankenphp/octane.php.j2") };
+const OCTANE: Template = template!("frankenphp/octane.php.j2");
 
 /// The first version of Octane that knows FrankenPHP. <https://github.com/laravel/octane/releases/tag/v2.2.0>
 const OCTANE_SINCE: [u32; 2] = [2, 2];

@@ -11,7 +11,7 @@ use stampede_core::{
 };
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{front, go, label, recipe};
 
 const ID: &str = "functions-framework-go";
@@ -20,14 +20,8 @@ const PROGRAM: &str = "function/program";
 /// The framework's version where the function's own module asks for none that is newer.
 const FRAMEWORK: &str = "v1.9.2";
 
-const MAIN: Template = Template {
-    name: "functions-framework-go/main.go.j2",
-    source: include_str!("../templates/functions-framework-go/main.go.j2"),
-};
-const MODULE: Template = Template {
-    name: "functions-framework-go/go.mod.j2",
-    source: include_str!("../templates/functions-framework-go/go.mod.j2"),
-};
+const MAIN: Template = template!("functions-framework-go/main.go.j2");
+const MODULE: Template = template!("functions-framework-go/go.mod.j2");
 
 /// A Go function behind the functions framework.
 pub(crate) struct FunctionsFrameworkGo;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use stampede_core::{
     About, App, AppKind, BuildStep, CaseRole, DefaultsContext, Deployment, GracefulStop, Install, Makes, PlanError,
-    ProcessModel, Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable,
-    TunableKind, Tuning, Unit, VersionProbe,
+    ProcessModel, Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, Tuning,
+    Unit, VersionProbe,
 };
 
 use crate::lookup::Lookup;
@@ -17,13 +17,9 @@ pub(crate) const GO: &str = "go";
 pub(crate) const GOMAXPROCS: &str = "GOMAXPROCS";
 const PROGRAM: &str = "go/program";
 
-pub(crate) const TUNABLES: [Tunable; 1] = [Tunable {
-    name: GOMAXPROCS,
-    role: Role::Processors,
-    kind: TunableKind::Count { min: 1, max: 1024 },
-    summary: "threads that run Go code at once",
-    manual: "https://pkg.go.dev/runtime#hdr-Environment_Variables",
-}];
+pub(crate) const TUNABLES: [Tunable; 1] = [Tunable::count(GOMAXPROCS, Role::Processors, 1, 1024)
+    .does("threads that run Go code at once")
+    .manual("https://pkg.go.dev/runtime#hdr-Environment_Variables")];
 
 /// A Go program.
 pub(crate) struct Go;

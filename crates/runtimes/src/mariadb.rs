@@ -12,7 +12,7 @@ use stampede_core::{
 use crate::service::{
     PASSWORD, Rendered, USER, file, found, init_program, needs, plain_lines, program, quoted, settings,
 };
-use crate::template::Template;
+use crate::template::{Template, template};
 
 const KIND: ServiceKind = ServiceKind::Mariadb;
 pub(crate) const SERVER: &str = "mariadbd";
@@ -28,8 +28,7 @@ const DATABASE: &str = "stampede";
 const CONNECTION: [&str; 5] =
     ["--no-defaults", "--protocol=tcp", "--host=@{mariadb.host}", "--port=@{mariadb.port}", "--user=stampede"];
 
-const CONF: Template =
-    Template { name: "services/mariadb.cnf.j2", source: include_str!("../templates/services/mariadb.cnf.j2") };
+const CONF: Template = template!("services/mariadb.cnf.j2");
 
 /// Makes a data folder and loads it.
 const INIT: &str = include_str!("../templates/services/mariadb_init.sh");

@@ -7,13 +7,13 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     About, App, AppKind, DefaultsContext, Deployment, Documented, GracefulStop, Install, PlanError, ProcessModel,
-    Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, TunableKind, Tuning,
-    TuningProblem, Unit, VersionProbe,
+    Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, Tuning, TuningProblem,
+    Unit, VersionProbe,
 };
 
 use crate::lookup::{self, Lookup};
 use crate::supervisord::{self, SUPERVISORD};
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{fpm, fpm_pool, front, label, media_types, recipe, status};
 
@@ -24,92 +24,46 @@ const KEPT_FOR: &str = "fastcgi_keep_requests";
 const BODY_SIZE: &str = "client_max_body_size";
 const HEADER_BUFFERS: &str = "large_client_header_buffers";
 
-const NGINX_CONF: Template =
-    Template { name: "nginx-fpm/nginx.conf.j2", source: include_str!("../templates/nginx-fpm/nginx.conf.j2") };
+const NGINX_CONF: Template = template!("nginx-fpm/nginx.conf.j2");
 
-const FASTCGI_CONF: Template =
-    Template { name: "nginx-fpm/fastcgi.conf.j2", source: include_str!("../templates/nginx-fpm/fastcgi.conf.j2") };
+const FASTCGI_CONF: Template = template!("nginx-fpm/fastcgi.conf.j2");
 
 const FRONT_TUNABLES: [Tunable; 11] = [
-    Tunable {
-        name: "worker_processes",
-        role: Role::FrontWorkers,
-        kind: TunableKind::Count { min: 1, max: 1024 },
-        summary: "processes that accept connections",
-        manual: "https://nginx.org/en/docs/ngx_core_module.html#worker_processes",
-    },
-    Tunable {
-        name: "keepalive_timeout",
-        role: Role::KeepAlive,
-        kind: TunableKind::Count { min: 0, max: 86_400 },
-        summary: "seconds for which an idle connection is kept, 0 to close after each answer",
-        manual: "https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_timeout",
-    },
-    Tunable {
-        name: "keepalive_requests",
-        role: Role::KeepAlive,
-        kind: TunableKind::Count { min: 1, max: UNLIMITED_REQUESTS },
-        summary: "requests after which a connection is closed",
-        manual: "https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_requests",
-    },
-    Tunable {
-        name: fpm::KEEP_CONN,
-        role: Role::Transport,
-        kind: TunableKind::Choice(&["off", "on"]),
-        summary: "whether nginx keeps its connections to FPM open; each occupies a worker, also while idle",
-        manual: "https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_keep_conn",
-    },
-    Tunable {
-        name: KEPT_FOR,
-        role: Role::KeepAlive,
-        kind: TunableKind::Count { min: 1, max: UNLIMITED_REQUESTS },
-        summary: "requests after which a kept connection to FPM is closed (keepalive_requests of the upstream), so that its worker \
-                  takes one that waits",
-        manual: "https://nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive_requests",
-    },
-    Tunable {
-        name: "fastcgi_buffers",
-        role: Role::Buffers,
-        // With fewer than 3 nginx refuses its own default of fastcgi_busy_buffers_size, two buffers.
-        kind: TunableKind::Count { min: 3, max: 1024 },
-        summary: "buffers for one answer, each of fastcgi_buffer_size; what does not fit goes to a file",
-        manual: "https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_buffers",
-    },
-    Tunable {
-        name: "fastcgi_buffer_size",
-        role: Role::Buffers,
-        kind: TunableKind::Count { min: 1024, max: 1 << 20 },
-        summary: "bytes of one buffer; an answer's headers must fit into one",
-        manual: "https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_buffer_size",
-    },
-    Tunable {
-        name: BODY_SIZE,
-        role: Role::RequestSize,
-        kind: TunableKind::Count { min: 0, max: 1 << 40 },
-        summary: "bytes that a request's body may have, 0 for no limit; a larger one is answered with 413",
-        manual: "https://nginx.org/en/docs/http/ngx_http_core_module.html#client_max_body_size",
-    },
-    Tunable {
-        name: HEADER_BUFFERS,
-        role: Role::RequestSize,
-        kind: TunableKind::Count { min: 1024, max: 1 << 20 },
-        summary: "bytes of each of 4 buffers for a request's headers; a header beyond one is answered with 400, a path with 414",
-        manual: "https://nginx.org/en/docs/http/ngx_http_core_module.html#large_client_header_buffers",
-    },
-    Tunable {
-        name: "access_log",
-        role: Role::AccessLog,
-        kind: TunableKind::Choice(&["off", "on"]),
-        summary: "whether a line is written for each request",
-        manual: "https://nginx.org/en/docs/http/ngx_http_log_module.html#access_log",
-    },
-    Tunable {
-        name: SUPERVISOR,
-        role: Role::Mode,
-        kind: TunableKind::Choice(&["none", SUPERVISORD]),
-        summary: "whether one program starts nginx and FPM and starts them again, as in container images that hold both",
-        manual: "https://supervisord.org/configuration.html",
-    },
+    Tunable::count("worker_processes", Role::FrontWorkers, 1, 1024)
+        .does("processes that accept connections")
+        .manual("https://nginx.org/en/docs/ngx_core_module.html#worker_processes"),
+    Tunable::count("keepalive_timeout", Role::KeepAlive, 0, 86_400)
+        .does("seconds for which an idle connection is kept, 0 to close after each answer")
+        .manual("https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_timeout"),
+    Tunable::count("keepalive_requests", Role::KeepAlive, 1, UNLIMITED_REQUESTS)
+        .does("requests after which a connection is closed")
+        .manual("https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_requests"),
+    Tunable::choice(fpm::KEEP_CONN, Role::Transport, &["off", "on"])
+        .does("whether nginx keeps its connections to FPM open; each occupies a worker, also while idle")
+        .manual("https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_keep_conn"),
+    Tunable::count(KEPT_FOR, Role::KeepAlive, 1, UNLIMITED_REQUESTS)
+        .does("requests after which a kept connection to FPM is closed (keepalive_requests of the upstream), so that its worker \
+                  takes one that waits")
+        .manual("https://nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive_requests"),
+    // With fewer than 3 nginx refuses its own default of fastcgi_busy_buffers_size, two buffers.
+    Tunable::count("fastcgi_buffers", Role::Buffers, 3, 1024)
+        .does("buffers for one answer, each of fastcgi_buffer_size; what does not fit goes to a file")
+        .manual("https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_buffers"),
+    Tunable::count("fastcgi_buffer_size", Role::Buffers, 1024, 1 << 20)
+        .does("bytes of one buffer; an answer's headers must fit into one")
+        .manual("https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_buffer_size"),
+    Tunable::count(BODY_SIZE, Role::RequestSize, 0, 1 << 40)
+        .does("bytes that a request's body may have, 0 for no limit; a larger one is answered with 413")
+        .manual("https://nginx.org/en/docs/http/ngx_http_core_module.html#client_max_body_size"),
+    Tunable::count(HEADER_BUFFERS, Role::RequestSize, 1024, 1 << 20)
+        .does("bytes of each of 4 buffers for a request's headers; a header beyond one is answered with 400, a path with 414")
+        .manual("https://nginx.org/en/docs/http/ngx_http_core_module.html#large_client_header_buffers"),
+    Tunable::choice("access_log", Role::AccessLog, &["off", "on"])
+        .does("whether a line is written for each request")
+        .manual("https://nginx.org/en/docs/http/ngx_http_log_module.html#access_log"),
+    Tunable::choice(SUPERVISOR, Role::Mode, &["none", SUPERVISORD])
+        .does("whether one program starts nginx and FPM and starts them again, as in container images that hold both")
+        .manual("https://supervisord.org/configuration.html"),
 ];
 
 /// More than any connection sees; nginx has no word for unlimited.

@@ -12,13 +12,12 @@ use minijinja::context;
 use stampede_core::{App, AppKind, PlanError, Programs, Requirement, RunFile};
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{bridge, label, php_ini};
 
 const PACKAGE: &str = "laravel/octane";
 
-const CHECK: Template =
-    Template { name: "php/octane_check.php.j2", source: include_str!("../templates/php/octane_check.php.j2") };
+const CHECK: Template = template!("php/octane_check.php.j2");
 
 /// The first generation that is not known. The parts that are used here are the same in 1.0 and 2.3.
 /// <https://github.com/laravel/octane/blob/2.x/CHANGELOG.md>

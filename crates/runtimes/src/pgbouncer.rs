@@ -10,14 +10,13 @@ use stampede_core::{
 
 use crate::postgres;
 use crate::service::{PASSWORD, Rendered, USER, file, found, needs, plain_lines, program, settings};
-use crate::template::Template;
+use crate::template::{Template, template};
 
 const KIND: ServiceKind = ServiceKind::Pgbouncer;
 pub(crate) const PGBOUNCER: &str = "pgbouncer";
 pub(crate) const PAGE: &str = "https://www.pgbouncer.org/install.html";
 
-const CONF: Template =
-    Template { name: "services/pgbouncer.ini.j2", source: include_str!("../templates/services/pgbouncer.ini.j2") };
+const CONF: Template = template!("services/pgbouncer.ini.j2");
 
 pub(crate) fn requires() -> Vec<Requirement> {
     vec![needs(&[PGBOUNCER], "PgBouncer ", "pgbouncer", PAGE), postgres::client()]

@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use stampede_core::{
     About, App, AppKind, CaseRole, DefaultsContext, Deployment, GracefulStop, PhpSapi, PlanError, ProcessModel,
-    Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, TunableKind, Tuning,
-    Unit,
+    Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, Tuning, Unit,
 };
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{framework, front, label, php_build, php_ini, php_probe, pool, recipe};
 
@@ -23,15 +22,11 @@ const PHP: &str = "php";
 pub(crate) const WORKERS: &str = "PHP_CLI_SERVER_WORKERS";
 
 /// Its settings.
-pub(crate) const TUNABLES: [Tunable; 1] = [Tunable {
-    name: WORKERS,
-    role: Role::PoolSize,
-    kind: TunableKind::Count { min: 1, max: 1024 },
-    summary: "processes that are started to serve beside the first one; 1 starts none",
-    manual: "https://www.php.net/manual/en/features.commandline.webserver.php",
-}];
+pub(crate) const TUNABLES: [Tunable; 1] = [Tunable::count(WORKERS, Role::PoolSize, 1, 1024)
+    .does("processes that are started to serve beside the first one; 1 starts none")
+    .manual("https://www.php.net/manual/en/features.commandline.webserver.php")];
 
-const ROUTER: Template = Template { name: "php/router.php.j2", source: include_str!("../templates/php/router.php.j2") };
+const ROUTER: Template = template!("php/router.php.j2");
 
 /// PHP's built-in web server.
 pub(crate) struct PhpCliServer;

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use minijinja::context;
 use stampede_core::{App, Bytes, Limits, PhpAsked, PhpBuild, PhpModule, PlanError, RunFile, php_extension};
 
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{framework, label};
 
-const TEMPLATE: Template = Template { name: "php/php.ini.j2", source: include_str!("../templates/php/php.ini.j2") };
+const TEMPLATE: Template = template!("php/php.ini.j2");
 
 /// The rendered file, as arguments and settings name it.
 pub(crate) const PATH: &str = "@{run}/php/php.ini";

@@ -10,13 +10,12 @@ use stampede_core::{
 };
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{bridge, php_ini};
 
 const PROBE: &str = include_str!("../templates/php/probe.php");
 
-const SETTINGS: Template =
-    Template { name: "php/settings.php.j2", source: include_str!("../templates/php/settings.php.j2") };
+const SETTINGS: Template = template!("php/settings.php.j2");
 
 /// The script that writes them into a file.
 const SAVE: &str = "@{run}/php/save.php";

@@ -11,7 +11,7 @@ use stampede_core::{
 };
 
 use crate::service::{PASSWORD, Rendered, USER, file, found, init_program, needs, program, quoted, settings};
-use crate::template::Template;
+use crate::template::{Template, template};
 
 const KIND: ServiceKind = ServiceKind::Postgres;
 pub(crate) const POSTGRES: &str = "postgres";
@@ -24,8 +24,7 @@ pub(crate) const PAGE: &str = "https://www.postgresql.org/download/";
 /// The database that every cluster has.
 pub(crate) const DATABASE: &str = "postgres";
 
-const CONF: Template =
-    Template { name: "services/postgresql.conf.j2", source: include_str!("../templates/services/postgresql.conf.j2") };
+const CONF: Template = template!("services/postgresql.conf.j2");
 
 /// Who may come in: whoever is at the server's own address.
 const HBA: &str = "local all all scram-sha-256\nhost all all @{postgres.host}/32 scram-sha-256\n";

@@ -11,15 +11,14 @@ use stampede_core::{
 };
 
 use crate::service::{Rendered, file, found, needs, program, settings};
-use crate::template::Template;
+use crate::template::{Template, template};
 
 const KIND: ServiceKind = ServiceKind::Redis;
 pub(crate) const SERVER: &str = "redis-server";
 const CLIENT: &str = "redis-cli";
 pub(crate) const PAGE: &str = "https://redis.io/docs/latest/operate/oss_and_stack/install/";
 
-const CONF: Template =
-    Template { name: "services/redis.conf.j2", source: include_str!("../templates/services/redis.conf.j2") };
+const CONF: Template = template!("services/redis.conf.j2");
 
 /// Prints settings as rows: a client that is no terminal prints the name and the value of each on lines of their own.
 const SETTINGS: &str = r#"host=$1 port=$2 client=$3; shift 3

@@ -7,14 +7,14 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     About, App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PlanError, ProcessModel, Program,
-    Programs, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable, TunableKind, Tuning,
-    Unit, VersionProbe,
+    Programs, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, StopSignal, Tunable, Tuning, Unit,
+    VersionProbe,
 };
 
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::octane::Octane;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{bridge, framework, front, go, label, media_types, octane, php_ini, php_probe, pool, recipe, status};
 
@@ -22,18 +22,12 @@ const ID: &str = "roadrunner";
 const RR: &str = "rr";
 const HTTP: &str = "spiral/roadrunner-http";
 
-const CONFIG: Template =
-    Template { name: "roadrunner/rr.yaml.j2", source: include_str!("../templates/roadrunner/rr.yaml.j2") };
-const WORKER: Template =
-    Template { name: "roadrunner/worker.php.j2", source: include_str!("../templates/roadrunner/worker.php.j2") };
+const CONFIG: Template = template!("roadrunner/rr.yaml.j2");
+const WORKER: Template = template!("roadrunner/worker.php.j2");
 /// The worker of what is not asked with PSR-7 requests.
-const HTTP_WORKER: Template = Template {
-    name: "roadrunner/http_worker.php.j2",
-    source: include_str!("../templates/roadrunner/http_worker.php.j2"),
-};
+const HTTP_WORKER: Template = template!("roadrunner/http_worker.php.j2");
 /// The worker of a Laravel application.
-const OCTANE: Template =
-    Template { name: "roadrunner/octane.php.j2", source: include_str!("../templates/roadrunner/octane.php.j2") };
+const OCTANE: Template = template!("roadrunner/octane.php.j2");
 
 /// Goridge, which its worker package speaks, is built on PHP's sockets.
 const EXTENSIONS: [&str; 1] = ["sockets"];
@@ -55,55 +49,27 @@ const REQUEST_SIZE: &str = "http.max_request_size";
 const MANUAL: &str = "https://docs.roadrunner.dev/docs/php-worker/pool";
 
 const TUNABLES: [Tunable; 8] = [
-    Tunable {
-        name: WORKERS,
-        role: Role::PoolSize,
-        kind: TunableKind::Count { min: 1, max: 1024 },
-        summary: "PHP processes, each with one request at a time",
-        manual: MANUAL,
-    },
-    Tunable {
-        name: MAX_JOBS,
-        role: Role::Recycle,
-        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "requests after which a process is replaced, 0 for never",
-        manual: MANUAL,
-    },
-    Tunable {
-        name: MAX_QUEUE,
-        role: Role::Queue,
-        kind: TunableKind::Count { min: 0, max: 1_000_000 },
-        summary: "requests that wait for a process, more are refused, 0 for no limit",
-        manual: MANUAL,
-    },
-    Tunable {
-        name: ALLOCATE,
-        role: Role::Queue,
-        kind: TunableKind::Count { min: 1, max: 3600 },
-        summary: "seconds that a request waits for a process, and a process may take to start",
-        manual: MANUAL,
-    },
-    Tunable {
-        name: MAX_MEMORY,
-        role: Role::Recycle,
-        kind: TunableKind::Count { min: 0, max: 1_000_000 },
-        summary: "MiB of memory above which a process is replaced, 0 for never",
-        manual: MANUAL,
-    },
-    Tunable {
-        name: TTL,
-        role: Role::Recycle,
-        kind: TunableKind::Count { min: 0, max: 1_000_000 },
-        summary: "seconds after which a process is replaced, 0 for never",
-        manual: MANUAL,
-    },
-    Tunable {
-        name: REQUEST_SIZE,
-        role: Role::RequestSize,
-        kind: TunableKind::Count { min: 1, max: 1_000_000 },
-        summary: "megabytes that a request's body may have; a larger one is answered with 400",
-        manual: "https://docs.roadrunner.dev/docs/http/http",
-    },
+    Tunable::count(WORKERS, Role::PoolSize, 1, 1024)
+        .does("PHP processes, each with one request at a time")
+        .manual(MANUAL),
+    Tunable::count(MAX_JOBS, Role::Recycle, 0, 1_000_000_000)
+        .does("requests after which a process is replaced, 0 for never")
+        .manual(MANUAL),
+    Tunable::count(MAX_QUEUE, Role::Queue, 0, 1_000_000)
+        .does("requests that wait for a process, more are refused, 0 for no limit")
+        .manual(MANUAL),
+    Tunable::count(ALLOCATE, Role::Queue, 1, 3600)
+        .does("seconds that a request waits for a process, and a process may take to start")
+        .manual(MANUAL),
+    Tunable::count(MAX_MEMORY, Role::Recycle, 0, 1_000_000)
+        .does("MiB of memory above which a process is replaced, 0 for never")
+        .manual(MANUAL),
+    Tunable::count(TTL, Role::Recycle, 0, 1_000_000)
+        .does("seconds after which a process is replaced, 0 for never")
+        .manual(MANUAL),
+    Tunable::count(REQUEST_SIZE, Role::RequestSize, 1, 1_000_000)
+        .does("megabytes that a request's body may have; a larger one is answered with 400")
+        .manual("https://docs.roadrunner.dev/docs/http/http"),
     go::TUNABLES[0],
 ];
 

@@ -9,15 +9,12 @@ use stampede_core::{GracefulStop, PlanError, Program, Requirement, RunFile, Stop
 
 use crate::lookup::Lookup;
 use crate::service;
-use crate::template::Template;
+use crate::template::{Template, template};
 
 /// The name under which it is looked up, and of its unit.
 pub(crate) const SUPERVISORD: &str = "supervisord";
 
-const CONF: Template = Template {
-    name: "nginx-fpm/supervisord.conf.j2",
-    source: include_str!("../templates/nginx-fpm/supervisord.conf.j2"),
-};
+const CONF: Template = template!("nginx-fpm/supervisord.conf.j2");
 
 /// What supervisord itself takes beside its programs when it stops.
 const OWN_TIME: Duration = Duration::from_secs(2);

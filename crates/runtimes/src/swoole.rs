@@ -6,24 +6,22 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     About, App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PlanError, ProcessModel, Program,
-    Programs, RenderContext, Requirement, Role, Runtime, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit,
+    Programs, RenderContext, Requirement, Role, Runtime, StopSignal, Tunable, Tuning, TuningProblem, Unit,
 };
 
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::octane::Octane;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{bridge, framework, front, label, octane, php_ini, php_probe, pool, recipe, status};
 
 const ID: &str = "swoole";
 
-const SERVER: Template =
-    Template { name: "swoole/server.php.j2", source: include_str!("../templates/swoole/server.php.j2") };
+const SERVER: Template = template!("swoole/server.php.j2");
 
 /// The server of a Laravel application.
-const OCTANE: Template =
-    Template { name: "swoole/octane.php.j2", source: include_str!("../templates/swoole/octane.php.j2") };
+const OCTANE: Template = template!("swoole/octane.php.j2");
 
 /// What Octane calls of PHP in its workers.
 const OCTANE_EXTENSIONS: [&str; 2] = ["pcntl", "posix"];
@@ -47,69 +45,35 @@ const HOOKS: &str = "hook_flags";
 const PACKAGE_SIZE: &str = "package_max_length";
 
 const TUNABLES: [Tunable; 9] = [
-    Tunable {
-        name: MODE,
-        role: Role::Mode,
-        kind: TunableKind::Choice(&[PROCESS, BASE]),
-        summary: "whether a process of its own holds the connections (process), or each worker its own (base)",
-        manual: "https://wiki.swoole.com/en/#/learn?id=differences-between-the-three-modes-of-the-server",
-    },
-    Tunable {
-        name: WORKERS,
-        role: Role::PoolSize,
-        kind: TunableKind::Count { min: 1, max: 1000 },
-        summary: "PHP processes",
-        manual: "https://wiki.swoole.com/en/#/server/setting?id=worker_num",
-    },
-    Tunable {
-        name: TASK_WORKERS,
-        role: Role::Tasks,
-        kind: TunableKind::Count { min: 0, max: 1000 },
-        summary: "PHP processes for what requests leave to others (Laravel Octane)",
-        manual: "https://laravel.com/docs/octane#concurrent-tasks",
-    },
-    Tunable {
-        name: REACTORS,
-        role: Role::FrontWorkers,
-        kind: TunableKind::Count { min: 1, max: 256 },
-        summary: "threads that read and write connections (process)",
-        manual: "https://wiki.swoole.com/en/#/server/setting?id=reactor_num",
-    },
-    Tunable {
-        name: MAX_REQUEST,
-        role: Role::Recycle,
-        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "requests after which a worker is replaced, 0 for never",
-        manual: "https://wiki.swoole.com/en/#/server/setting?id=max_request",
-    },
-    Tunable {
-        name: BACKLOG,
-        role: Role::Backlog,
-        kind: TunableKind::Count { min: 1, max: 65_535 },
-        summary: "connections that the kernel queues until they are accepted",
-        manual: "https://wiki.swoole.com/en/#/server/setting?id=backlog",
-    },
-    Tunable {
-        name: COROUTINE,
-        role: Role::Concurrency,
-        kind: TunableKind::Choice(&["true", "false"]),
-        summary: "whether each request is a coroutine, so that a worker takes another while one waits",
-        manual: "https://wiki.swoole.com/en/#/server/setting?id=enable_coroutine",
-    },
-    Tunable {
-        name: HOOKS,
-        role: Role::Concurrency,
-        kind: TunableKind::Choice(&["0", "SWOOLE_HOOK_ALL"]),
-        summary: "whether PHP's own functions that wait yield to other coroutines",
-        manual: "https://wiki.swoole.com/en/#/runtime",
-    },
-    Tunable {
-        name: PACKAGE_SIZE,
-        role: Role::RequestSize,
-        kind: TunableKind::Count { min: 65_536, max: u32::MAX as u64 },
-        summary: "bytes that a request may have with its body; a larger one is answered with 413, or its connection closed",
-        manual: "https://wiki.swoole.com/en/#/server/setting?id=package_max_length",
-    },
+    Tunable::choice(MODE, Role::Mode, &[PROCESS, BASE])
+        .does("whether a process of its own holds the connections (process), or each worker its own (base)")
+        .manual("https://wiki.swoole.com/en/#/learn?id=differences-between-the-three-modes-of-the-server"),
+    Tunable::count(WORKERS, Role::PoolSize, 1, 1000)
+        .does("PHP processes")
+        .manual("https://wiki.swoole.com/en/#/server/setting?id=worker_num"),
+    Tunable::count(TASK_WORKERS, Role::Tasks, 0, 1000)
+        .does("PHP processes for what requests leave to others (Laravel Octane)")
+        .manual("https://laravel.com/docs/octane#concurrent-tasks"),
+    Tunable::count(REACTORS, Role::FrontWorkers, 1, 256)
+        .does("threads that read and write connections (process)")
+        .manual("https://wiki.swoole.com/en/#/server/setting?id=reactor_num"),
+    Tunable::count(MAX_REQUEST, Role::Recycle, 0, 1_000_000_000)
+        .does("requests after which a worker is replaced, 0 for never")
+        .manual("https://wiki.swoole.com/en/#/server/setting?id=max_request"),
+    Tunable::count(BACKLOG, Role::Backlog, 1, 65_535)
+        .does("connections that the kernel queues until they are accepted")
+        .manual("https://wiki.swoole.com/en/#/server/setting?id=backlog"),
+    Tunable::choice(COROUTINE, Role::Concurrency, &["true", "false"])
+        .does("whether each request is a coroutine, so that a worker takes another while one waits")
+        .manual("https://wiki.swoole.com/en/#/server/setting?id=enable_coroutine"),
+    Tunable::choice(HOOKS, Role::Concurrency, &["0", "SWOOLE_HOOK_ALL"])
+        .does("whether PHP's own functions that wait yield to other coroutines")
+        .manual("https://wiki.swoole.com/en/#/runtime"),
+    Tunable::count(PACKAGE_SIZE, Role::RequestSize, 65_536, u32::MAX as u64)
+        .does(
+            "bytes that a request may have with its body; a larger one is answered with 413, or its connection closed",
+        )
+        .manual("https://wiki.swoole.com/en/#/server/setting?id=package_max_length"),
 ];
 
 /// Swoole's HTTP server.

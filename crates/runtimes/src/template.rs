@@ -12,6 +12,14 @@ pub(crate) struct Template {
     pub(crate) source: &'static str,
 }
 
+/// The template at a path below the folder of templates.
+macro_rules! template {
+    ($name:literal) => {
+        $crate::template::Template { name: $name, source: include_str!(concat!("../templates/", $name)) }
+    };
+}
+pub(crate) use template;
+
 impl Template {
     /// Fills the gaps. A gap without a value is an error, never an empty string.
     pub(crate) fn fill(&self, values: Value) -> Result<String, PlanError> {

@@ -19,11 +19,11 @@ use minijinja::context;
 use stampede_core::{
     About, Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, GracefulStop, Install, PhpSapi,
     PlanError, ProcessModel, Program, Programs, RenderContext, Requirement, Role, RunFile, Runtime, StopSignal,
-    Tunable, TunableKind, Tuning, TuningProblem, Unit,
+    Tunable, Tuning, TuningProblem, Unit,
 };
 
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{
     bridge, framework, front, label, media_types, php_build, php_ini, php_probe, pool, recipe, service, status,
@@ -37,52 +37,27 @@ const BUFFER_SIZE: &str = "buffer-size";
 /// How long workers may take for the requests that they are working on when uWSGI is stopped.
 const GRACE_SECONDS: u64 = 3;
 
-const INI: Template =
-    Template { name: "uwsgi-php/uwsgi.ini.j2", source: include_str!("../templates/uwsgi-php/uwsgi.ini.j2") };
+const INI: Template = template!("uwsgi-php/uwsgi.ini.j2");
 
 const TUNABLES: [Tunable; 6] = [
-    Tunable {
-        name: "mode",
-        role: Role::PoolMode,
-        kind: TunableKind::Choice(&["http-socket", "http"]),
-        summary: "workers that close connections, or a router in front that keeps them",
-        manual: "https://uwsgi-docs.readthedocs.io/en/latest/HTTP.html",
-    },
-    Tunable {
-        name: "processes",
-        role: Role::PoolSize,
-        kind: TunableKind::Count { min: 1, max: 1024 },
-        summary: "workers",
-        manual: "https://uwsgi-docs.readthedocs.io/en/latest/Options.html#processes",
-    },
-    Tunable {
-        name: "cheaper",
-        role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 0, max: 1024 },
-        summary: "workers that run while there is little load, 0 for all",
-        manual: "https://uwsgi-docs.readthedocs.io/en/latest/Cheaper.html",
-    },
-    Tunable {
-        name: "listen",
-        role: Role::Backlog,
-        kind: TunableKind::Count { min: 1, max: 65_535 },
-        summary: "connections that the kernel queues; uWSGI does not start with more than net.core.somaxconn",
-        manual: "https://uwsgi-docs.readthedocs.io/en/latest/articles/TheArtOfGracefulReloading.html#the-listen-queue",
-    },
-    Tunable {
-        name: "max-requests",
-        role: Role::Recycle,
-        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "requests after which a worker is replaced, 0 for never",
-        manual: "https://uwsgi-docs.readthedocs.io/en/latest/Options.html#max-requests",
-    },
-    Tunable {
-        name: BUFFER_SIZE,
-        role: Role::RequestSize,
-        kind: TunableKind::Count { min: 1024, max: 65_535 },
-        summary: "bytes that a request's headers may have together; larger ones are dropped without an answer",
-        manual: "https://uwsgi-docs.readthedocs.io/en/latest/Options.html#buffer-size",
-    },
+    Tunable::choice("mode", Role::PoolMode, &["http-socket", "http"])
+        .does("workers that close connections, or a router in front that keeps them")
+        .manual("https://uwsgi-docs.readthedocs.io/en/latest/HTTP.html"),
+    Tunable::count("processes", Role::PoolSize, 1, 1024)
+        .does("workers")
+        .manual("https://uwsgi-docs.readthedocs.io/en/latest/Options.html#processes"),
+    Tunable::count("cheaper", Role::PoolSpare, 0, 1024)
+        .does("workers that run while there is little load, 0 for all")
+        .manual("https://uwsgi-docs.readthedocs.io/en/latest/Cheaper.html"),
+    Tunable::count("listen", Role::Backlog, 1, 65_535)
+        .does("connections that the kernel queues; uWSGI does not start with more than net.core.somaxconn")
+        .manual("https://uwsgi-docs.readthedocs.io/en/latest/articles/TheArtOfGracefulReloading.html#the-listen-queue"),
+    Tunable::count("max-requests", Role::Recycle, 0, 1_000_000_000)
+        .does("requests after which a worker is replaced, 0 for never")
+        .manual("https://uwsgi-docs.readthedocs.io/en/latest/Options.html#max-requests"),
+    Tunable::count(BUFFER_SIZE, Role::RequestSize, 1024, 65_535)
+        .does("bytes that a request's headers may have together; larger ones are dropped without an answer")
+        .manual("https://uwsgi-docs.readthedocs.io/en/latest/Options.html#buffer-size"),
 ];
 
 /// uWSGI with its plugin for PHP.

@@ -10,7 +10,7 @@ use stampede_core::{
 
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::{bridge, recipe, workerman};
 
 const ID: &str = "webman";
@@ -19,10 +19,8 @@ const PACKAGE: &str = "workerman/webman-framework";
 /// Workerman's, and one that the framework asks whether it runs from an archive.
 const EXTENSIONS: [&str; 4] = ["pcntl", "posix", "ctype", "phar"];
 
-const SERVER: Template =
-    Template { name: "webman/server.php.j2", source: include_str!("../templates/webman/server.php.j2") };
-const ROUTE: Template =
-    Template { name: "webman/route.php.j2", source: include_str!("../templates/webman/route.php.j2") };
+const SERVER: Template = template!("webman/server.php.j2");
+const ROUTE: Template = template!("webman/route.php.j2");
 
 /// webman.
 pub(crate) struct Webman;

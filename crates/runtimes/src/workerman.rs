@@ -6,20 +6,19 @@ use std::time::Duration;
 use minijinja::context;
 use stampede_core::{
     About, App, AppKind, DefaultsContext, Deployment, GracefulStop, PhpBuild, PlanError, ProcessModel, Programs,
-    RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, TunableKind, Tuning, Unit,
+    RenderContext, Requirement, Role, RunFile, Runtime, StopSignal, Tunable, Tuning, Unit,
 };
 
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
-use crate::template::Template;
+use crate::template::{Template, template};
 use crate::web_root::WebRoot;
 use crate::{bridge, framework, front, label, php_ini, php_probe, pool, recipe};
 
 const ID: &str = "workerman";
 pub(crate) const PACKAGE: &str = "workerman/workerman";
 
-const SERVER: Template =
-    Template { name: "workerman/server.php.j2", source: include_str!("../templates/workerman/server.php.j2") };
+const SERVER: Template = template!("workerman/server.php.j2");
 
 /// The oldest version that a stop can be given time. <https://github.com/walkor/workerman/releases/tag/v4.1.0>
 const OLDEST: [u32; 2] = [4, 1];
@@ -40,34 +39,18 @@ const REUSE_PORT: &str = "reusePort";
 const PACKAGE_SIZE: &str = "defaultMaxPackageSize";
 
 pub(crate) const TUNABLES: [Tunable; 4] = [
-    Tunable {
-        name: COUNT,
-        role: Role::PoolSize,
-        kind: TunableKind::Count { min: 1, max: 1024 },
-        summary: "PHP processes",
-        manual: "https://www.workerman.net/doc/workerman/worker/count.html",
-    },
-    Tunable {
-        name: BACKLOG,
-        role: Role::Backlog,
-        kind: TunableKind::Count { min: 1, max: 65_535 },
-        summary: "connections that the kernel queues until they are accepted",
-        manual: "https://www.workerman.net/doc/workerman/worker/construct.html",
-    },
-    Tunable {
-        name: REUSE_PORT,
-        role: Role::FrontWorkers,
-        kind: TunableKind::Choice(&["true", "false"]),
-        summary: "whether each process listens for itself and the kernel deals connections out",
-        manual: "https://www.workerman.net/doc/workerman/worker/reuse-port.html",
-    },
-    Tunable {
-        name: PACKAGE_SIZE,
-        role: Role::RequestSize,
-        kind: TunableKind::Count { min: 1024, max: 1 << 40 },
-        summary: "bytes that a request may have with its body; a larger one is answered with 413",
-        manual: "https://www.workerman.net/doc/workerman/tcp-connection/default-max-package-size.html",
-    },
+    Tunable::count(COUNT, Role::PoolSize, 1, 1024)
+        .does("PHP processes")
+        .manual("https://www.workerman.net/doc/workerman/worker/count.html"),
+    Tunable::count(BACKLOG, Role::Backlog, 1, 65_535)
+        .does("connections that the kernel queues until they are accepted")
+        .manual("https://www.workerman.net/doc/workerman/worker/construct.html"),
+    Tunable::choice(REUSE_PORT, Role::FrontWorkers, &["true", "false"])
+        .does("whether each process listens for itself and the kernel deals connections out")
+        .manual("https://www.workerman.net/doc/workerman/worker/reuse-port.html"),
+    Tunable::count(PACKAGE_SIZE, Role::RequestSize, 1024, 1 << 40)
+        .does("bytes that a request may have with its body; a larger one is answered with 413")
+        .manual("https://www.workerman.net/doc/workerman/tcp-connection/default-max-package-size.html"),
 ];
 
 /// Workerman.

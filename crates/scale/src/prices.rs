@@ -4,29 +4,29 @@ use std::time::Duration;
 
 use crate::{Basis, FreeTier, Price};
 
+/// Google Cloud Run in tier 1, billed by requests.
+const CLOUD_RUN: Price = Price {
+    id: "cloud-run-requests",
+    provider: "Google Cloud Run",
+    regions: "tier 1, such as us-central1, europe-west1 and asia-northeast1",
+    currency: "USD",
+    basis: Basis::Requests,
+    vcpu_second: 0.000_024,
+    gib_second: 0.000_002_5,
+    idle_vcpu_second: 0.000_002_5,
+    idle_gib_second: 0.000_002_5,
+    million_requests: 0.40,
+    free: FreeTier { vcpu_seconds: 180_000.0, gib_seconds: 360_000.0, requests: 2e6 },
+    granularity: Duration::from_millis(100),
+    read: "2026",
+    source: "https://cloud.google.com/run/pricing",
+};
+
 /// Prices by which a bill can be made, the first unless another is asked for.
 pub const PRICES: &[Price] = &[
-    Price {
-        id: "cloud-run-requests",
-        provider: "Google Cloud Run",
-        regions: "tier 1, such as us-central1, europe-west1 and asia-northeast1",
-        currency: "USD",
-        basis: Basis::Requests,
-        vcpu_second: 0.000_024,
-        gib_second: 0.000_002_5,
-        idle_vcpu_second: 0.000_002_5,
-        idle_gib_second: 0.000_002_5,
-        million_requests: 0.40,
-        free: FreeTier { vcpu_seconds: 180_000.0, gib_seconds: 360_000.0, requests: 2e6 },
-        granularity: Duration::from_millis(100),
-        read: "2026",
-        source: "https://cloud.google.com/run/pricing",
-    },
+    CLOUD_RUN,
     Price {
         id: "cloud-run-instances",
-        provider: "Google Cloud Run",
-        regions: "tier 1, such as us-central1, europe-west1 and asia-northeast1",
-        currency: "USD",
         basis: Basis::Instances,
         vcpu_second: 0.000_018,
         gib_second: 0.000_002,
@@ -34,26 +34,18 @@ pub const PRICES: &[Price] = &[
         idle_gib_second: 0.0,
         million_requests: 0.0,
         free: FreeTier { vcpu_seconds: 240_000.0, gib_seconds: 450_000.0, requests: 0.0 },
-        granularity: Duration::from_millis(100),
-        read: "2026",
-        source: "https://cloud.google.com/run/pricing",
+        ..CLOUD_RUN
     },
     // The free tier is a discount at the prices of tier 1, here taken at those of tier 2: some dollars a month less.
     Price {
         id: "cloud-run-requests-tier-2",
-        provider: "Google Cloud Run",
         regions: "tier 2, such as europe-west3, us-west2 and southamerica-east1",
-        currency: "USD",
-        basis: Basis::Requests,
         vcpu_second: 0.000_033_6,
         gib_second: 0.000_003_5,
         idle_vcpu_second: 0.000_003_5,
         idle_gib_second: 0.000_003_5,
-        million_requests: 0.40,
-        free: FreeTier { vcpu_seconds: 180_000.0, gib_seconds: 360_000.0, requests: 2e6 },
-        granularity: Duration::from_millis(100),
-        read: "2026",
         source: "https://cloud.google.com/run/pricing, as firebase-tools 15.1 has it (lib/deploy/functions/pricing.js)",
+        ..CLOUD_RUN
     },
     Price {
         id: "azure-container-apps",

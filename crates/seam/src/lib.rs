@@ -43,7 +43,7 @@ pub use log_tail::LogTail;
 pub use merged_result::MergeError;
 pub use moment::Moment;
 pub use platform::{
-    ASK_TIME, ExitReport, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError,
+    ASK_TIME, ExitReport, LaunchError, Located, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError,
 };
 pub use request_sample::{RequestSample, SampleEnd};
 pub use rough_latencies::RoughLatencies;

@@ -1,14 +1,14 @@
 //! The seam to where processes run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_core::{
     AddressId, App, Autoloader, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, Machine,
-    MakersImage, MeterSource, PartMeters, Program, Requirement, Terms, UnitExit, UnitId, UnitRestart, UnitStatus,
-    UnitStop, UnknownPlace,
+    MakersImage, MeterSource, PartMeters, Places, Program, Requirement, Terms, UnitExit, UnitId, UnitRestart,
+    UnitStatus, UnitStop, UnknownPlace,
 };
 use thiserror::Error;
 
@@ -67,13 +67,34 @@ pub trait Platform: Send + Sync {
     ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>>;
 }
 
+/// Where a deployment that runs is seen from and reached, and since when it runs.
+pub struct Located {
+    /// See [`Running::vantage`].
+    pub vantage: Arc<dyn Vantage>,
+    /// See [`Running::front`].
+    pub front: Endpoint,
+    /// Real addresses.
+    pub endpoints: BTreeMap<AddressId, Endpoint>,
+    /// What the deployment's places are.
+    pub places: Places,
+    /// See [`Running::started`].
+    pub started: Moment,
+}
+
 /// A deployment that runs. Dropping it kills everything that it started before it returns.
 pub trait Running: Send + Sync {
+    /// Where it is.
+    fn located(&self) -> &Located;
+
     /// From where it is seen: the addresses and meters of this are those that are reached from there.
-    fn vantage(&self) -> &Arc<dyn Vantage>;
+    fn vantage(&self) -> &Arc<dyn Vantage> {
+        &self.located().vantage
+    }
 
     /// The address that takes the load.
-    fn front(&self) -> &Endpoint;
+    fn front(&self) -> &Endpoint {
+        &self.located().front
+    }
 
     /// The addresses that take the load, each as much as the others: replicas, in their order, where none stands before them.
     fn targets(&self) -> Vec<Endpoint> {
@@ -85,22 +106,33 @@ pub trait Running: Send + Sync {
     /// # Errors
     ///
     /// When it names a place that the deployment does not have.
-    fn resolve(&self, text: &str) -> Result<String, UnknownPlace>;
+    fn resolve(&self, text: &str) -> Result<String, UnknownPlace> {
+        self.located().places.resolve(text)
+    }
 
     /// A real address.
-    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint>;
+    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint> {
+        self.located().endpoints.get(address)
+    }
 
     /// When the first unit was started, by the vantage's clock.
-    fn started(&self) -> Moment;
+    fn started(&self) -> Moment {
+        self.located().started
+    }
 
     /// Where the use of resources can be read.
     fn meters(&self) -> Vec<MeterSource>;
 
-    /// Where each unit that can tells how it is doing.
-    fn statuses(&self) -> &[UnitStatus];
+    /// Where each unit that can tells how it is doing; nothing where nothing is known of what it runs.
+    fn statuses(&self) -> &[UnitStatus] {
+        &[]
+    }
 
-    /// The addresses on which units take work: those of a status are not among them.
-    fn listeners(&self) -> &[(AddressId, Endpoint)];
+    /// The addresses on which units take work: those of a status are not among them. None where their queues are not seen: the
+    /// kernel tells of listening sockets in one's own network namespace only.
+    fn listeners(&self) -> &[(AddressId, Endpoint)] {
+        &[]
+    }
 
     /// The limits that the kernel holds.
     ///
@@ -109,8 +141,10 @@ pub trait Running: Send + Sync {
     /// When they cannot be read back.
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError>;
 
-    /// Where the use of each part can be read, in the order of the terms.
-    fn part_meters(&self) -> Vec<PartMeters>;
+    /// Where the use of each part can be read, in the order of the terms; nothing of what has no parts.
+    fn part_meters(&self) -> Vec<PartMeters> {
+        Vec::new()
+    }
 
     /// The limits that the kernel holds a part to: the tightest of its own and the total.
     ///
@@ -119,8 +153,10 @@ pub trait Running: Send + Sync {
     /// When they cannot be read back.
     fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError>;
 
-    /// Units that were started again so far, oldest first.
-    fn restarts(&self) -> Vec<UnitRestart>;
+    /// Units that were started again so far, oldest first; nothing where none is.
+    fn restarts(&self) -> Vec<UnitRestart> {
+        Vec::new()
+    }
 
     /// Runs a program beside the deployment, outside its limits, for so long at most, and gives what it printed on standard output.
     ///

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use stampede_analysis::{Better, Metric, OpenPartAnalysis, analyse, analyse_parts, metric};
 use stampede_core::{StudyId, with_causes};
 use stampede_report::StudyView;
-use stampede_report::html::dashboard::{Filter, HistoryPoint, HistoryView, ListView, ListedStudy, Page};
+use stampede_report::html::dashboard::{DashboardPage, Filter, HistoryPoint, HistoryView, ListView, ListedStudy};
 use stampede_report::html::{self, dashboard};
 use stampede_store::{Store, StoreError, StoredStudy, StudyRow, StudyState};
 
@@ -49,14 +49,14 @@ impl Pages {
     }
 
     pub(crate) fn answer(&self, path: &str, query: &Query<'_>) -> Answer {
-        let Some(page) = Page::ALL.into_iter().find(|page| page.path() == path) else {
+        let Some(page) = DashboardPage::ALL.into_iter().find(|page| page.path() == path) else {
             return Answer::problem(StatusCode::NOT_FOUND, "There is no such page.");
         };
         let answered = Store::open_existing(&self.store).and_then(|store| match page {
-            Page::Studies => self.list(&store, query),
-            Page::Study => study(&store, query),
-            Page::Compare => compare(&store, query),
-            Page::History => self.history(&store, query),
+            DashboardPage::Studies => self.list(&store, query),
+            DashboardPage::Study => study(&store, query),
+            DashboardPage::Compare => compare(&store, query),
+            DashboardPage::History => self.history(&store, query),
         });
         answered.unwrap_or_else(|error| {
             let status = match error {

@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use stampede_core::StudyId;
-use stampede_report::html::dashboard::{self, Page};
+use stampede_report::html::dashboard::{self, DashboardPage};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -191,8 +191,8 @@ impl Site {
 
 /// The address that was asked for, without what shall not stay in it. Only a page's path: others might lead to another site.
 fn without_token(request: &Request<Incoming>) -> String {
-    let path = Page::ALL.map(Page::path).into_iter().find(|path| *path == request.uri().path());
-    let path = path.unwrap_or(Page::Studies.path());
+    let path = DashboardPage::ALL.map(DashboardPage::path).into_iter().find(|path| *path == request.uri().path());
+    let path = path.unwrap_or(DashboardPage::Studies.path());
     let pairs = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(pairs.filter(|(name, _)| name != TOKEN));

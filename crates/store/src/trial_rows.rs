@@ -27,7 +27,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
         audits,
         scale,
     } = trial;
-    let (outcome, reason) = outcome_words(outcome);
+    let (outcome, reason) = outcome.words();
     insert_row(
         transaction,
         "trial",
@@ -200,15 +200,6 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
         })
     })?;
     rows.collect()
-}
-
-/// An outcome and its reason as columns.
-pub(crate) fn outcome_words(outcome: &Outcome) -> (&'static str, Option<&str>) {
-    match outcome {
-        Outcome::Measured => ("measured", None),
-        Outcome::Invalid(reason) => ("invalid", Some(reason)),
-        Outcome::Failed(reason) => ("failed", Some(reason)),
-    }
 }
 
 pub(crate) fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {

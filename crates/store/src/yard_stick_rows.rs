@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, Transaction, named_params};
 use stampede_core::{Pace, StudyId, YardStickReading};
 
 use crate::columns::{Count, Instant, Nanos, insert_row};
-use crate::trial_rows::{outcome, outcome_words};
+use crate::trial_rows::outcome;
 
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
@@ -12,7 +12,7 @@ pub(crate) fn insert(
     reading: &YardStickReading,
 ) -> rusqlite::Result<()> {
     let YardStickReading { block, started_at, outcome, pace } = reading;
-    let (outcome, reason) = outcome_words(outcome);
+    let (outcome, reason) = outcome.words();
     let cpu = pace.and_then(|pace| pace.cpu);
     insert_row(
         transaction,

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use stampede_core::{
     AddressId, App, Availability, Deployment, Endpoint, Finding, Found, Fut, Install, Limits, MakersImage, PhpAsked,
-    PhpBuild, PhpProbe, PhpProbeSource, PhpReadBack, Ready, Requirement, Terms, Unit,
+    PhpBuild, PhpProbe, PhpProbeSource, PhpReadBack, Places, Ready, Requirement, Terms, Unit,
 };
-use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
+use stampede_seam::{LaunchError, Located, Platform, PrepareError, PreparedApp, Running, Vantage};
 
 use crate::fake_deployment::FakeDeployment;
 use crate::fake_lifetime::{FakeLaunch, FakeLifetime};
@@ -224,17 +224,22 @@ impl Platform for FakePlatform {
             };
             let units = deployment.units.iter().map(|unit| unit.id.clone()).collect();
             let parts = terms.parts.iter().map(|part| part.name.clone()).collect();
+            let located = Located {
+                vantage: Arc::clone(&self.vantage),
+                front,
+                endpoints,
+                places: Places::new(),
+                started: made.launched,
+            };
             let running = FakeRunning {
                 name,
-                front,
+                located,
                 targets,
-                endpoints,
                 made,
                 units,
                 parts,
                 total: terms.total,
                 fake: Arc::clone(&self.fake),
-                vantage: Arc::clone(&self.vantage),
                 log: Arc::clone(&self.log),
                 is_stopped: false,
             };

@@ -1,14 +1,14 @@
 //! A deployment that is made up and runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use stampede_core::{
-    AddressId, Endpoint, EnforcedLimits, Fut, Limit, Limits, MeterSource, PartMeters, Program, UnitExit, UnitId,
-    UnitRestart, UnitStatus, UnitStop, UnknownPlace,
+    Endpoint, EnforcedLimits, Fut, Limit, Limits, MeterSource, PartMeters, Program, UnitExit, UnitId, UnitRestart,
+    UnitStop, UnknownPlace,
 };
-use stampede_seam::{ExitReport, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
+use stampede_seam::{ExitReport, Located, LogTail, ReadBackError, Running, StopError};
 
 use crate::fake_deployment::FakeDeployment;
 use crate::fake_vantage::FakeVantage;
@@ -18,15 +18,13 @@ const WORKERS: u32 = 2;
 
 pub(crate) struct FakeRunning {
     pub(crate) name: String,
-    pub(crate) front: Endpoint,
+    pub(crate) located: Located,
     pub(crate) targets: Vec<Endpoint>,
-    pub(crate) endpoints: BTreeMap<AddressId, Endpoint>,
     pub(crate) made: Arc<FakeDeployment>,
     pub(crate) units: Vec<UnitId>,
     pub(crate) parts: Vec<String>,
     pub(crate) total: Limits,
     pub(crate) fake: Arc<FakeVantage>,
-    pub(crate) vantage: Arc<dyn Vantage>,
     pub(crate) log: Arc<Mutex<Vec<String>>>,
     pub(crate) is_stopped: bool,
 }
@@ -43,7 +41,7 @@ impl FakeRunning {
 
 impl Drop for FakeRunning {
     fn drop(&mut self) {
-        for endpoint in self.endpoints.values() {
+        for endpoint in self.located.endpoints.values() {
             self.fake.deployments().remove(endpoint);
         }
         if !self.is_stopped {
@@ -53,12 +51,8 @@ impl Drop for FakeRunning {
 }
 
 impl Running for FakeRunning {
-    fn vantage(&self) -> &Arc<dyn Vantage> {
-        &self.vantage
-    }
-
-    fn front(&self) -> &Endpoint {
-        &self.front
+    fn located(&self) -> &Located {
+        &self.located
     }
 
     fn targets(&self) -> Vec<Endpoint> {
@@ -69,24 +63,8 @@ impl Running for FakeRunning {
         Ok(text.to_owned())
     }
 
-    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint> {
-        self.endpoints.get(address)
-    }
-
-    fn started(&self) -> Moment {
-        self.made.launched
-    }
-
     fn meters(&self) -> Vec<MeterSource> {
         self.meter("")
-    }
-
-    fn statuses(&self) -> &[UnitStatus] {
-        &[]
-    }
-
-    fn listeners(&self) -> &[(AddressId, Endpoint)] {
-        &[]
     }
 
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
@@ -120,7 +98,7 @@ impl Running for FakeRunning {
         Box::pin(async move {
             match &self.made.lifetime.exit {
                 Some((after, exit)) => {
-                    self.vantage.sleep_until(self.made.at(*after)).await;
+                    self.located.vantage.sleep_until(self.made.at(*after)).await;
                     exit.clone()
                 }
                 None => std::future::pending().await,
@@ -133,7 +111,7 @@ impl Running for FakeRunning {
     }
 
     fn forks(&self) -> BTreeSet<u32> {
-        let age = self.vantage.now().since(self.made.launched);
+        let age = self.located.vantage.now().since(self.made.launched);
         let generation = self.made.lifetime.worker_life.map_or(0, |life| (age.as_nanos() / life.as_nanos()) as u32);
         (0..WORKERS).map(|worker| 1000 + generation * WORKERS + worker).collect()
     }

@@ -12,7 +12,8 @@ use stampede_stats::{
 
 use crate::draws::{heavy, normal};
 use crate::failure::Failure;
-use crate::trials::{self, Figure};
+use crate::proof;
+use crate::trials::{self, Figure, TrialRow};
 
 /// The standard deviation of the ratio of two lifetimes that follow each other.
 const PAIRED: f64 = 0.04;
@@ -108,41 +109,22 @@ impl Design {
     }
 }
 
-/// A piece of each setting is a run.
-type Runs = Vec<(u32, Vec<f64>)>;
-
 /// Runs of recorded trials, each setting grown or shrunk to the same scatter of trials that follow each other.
 pub(super) fn recorded(path: &Path) -> Result<Vec<Vec<Vec<f64>>>, Failure> {
-    let mut settings: Vec<(&str, Runs)> = Vec::new();
-    for row in trials::read(path)? {
-        // Of an open load, whose rate is given, throughput tells nothing.
-        if row.piece < FIRST_PIECE || row.piece % 2 == 1 || row.setting.figure != Figure::Throughput {
-            continue;
-        }
-        let (name, log) = (row.setting.name, row.throughput_rps.ln());
-        let place = settings.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            settings.push((name, Vec::new()));
-            settings.len() - 1
-        });
-        let runs = &mut settings[place].1;
-        match runs.last_mut().filter(|(of, _)| *of == row.piece) {
-            Some((_, run)) => run.push(log),
-            None => runs.push((row.piece, vec![log])),
-        }
-    }
-    let scaled = |(_, runs): (&str, Runs)| {
-        let steps: Vec<f64> = runs.iter().flat_map(|(_, run)| run.windows(2).map(|pair| pair[1] - pair[0])).collect();
-        let paired = (steps.iter().map(|step| step * step).sum::<f64>() / steps.len() as f64).sqrt();
-        runs.into_iter().map(|(_, run)| run.iter().map(|log| log * PAIRED / paired).collect()).collect()
+    let rows = trials::read(path)?;
+    // Of an open load, whose rate is given, throughput tells nothing.
+    let is_kept = |row: &&TrialRow| {
+        row.piece >= FIRST_PIECE && row.piece.is_multiple_of(2) && row.setting.figure == Figure::Throughput
     };
-    let known: Vec<Vec<Vec<f64>>> = settings.into_iter().map(scaled).collect();
-    if known.is_empty() {
-        return Err(Failure::Unusable(format!(
+    match proof::Noise::recorded(&rows.iter().filter(is_kept).collect::<Vec<_>>()).scaled(PAIRED) {
+        proof::Noise::Recorded(settings) if !settings.is_empty() => {
+            Ok(settings.into_iter().map(|setting| setting.runs).collect())
+        }
+        _ => Err(Failure::Unusable(format!(
             "{} holds no trials that nothing was chosen by; stampede-bench record makes them",
             path.display()
-        )));
+        ))),
     }
-    Ok(known)
 }
 
 /// The noise of so many lifetimes, and by how much the second case is favoured at each.

@@ -1,16 +1,8 @@
 //! `ab` of the Apache HTTP server.
 
-use super::{Answered, Closed, Source, Tool, after, words};
+use super::{Answered, Closed, Tool, after, words};
 
-pub(crate) const AB: Tool = Tool {
-    name: "ab",
-    source: Source::Path { program: "ab", version: &["ab", "-V"] },
-    closed,
-    once: Some(once),
-    file: None,
-    drains: false,
-    read,
-};
+pub(crate) const AB: Tool = Tool { once: Some(once), ..Tool::on_path("ab", &["ab", "-V"], closed, read) };
 
 /// It ends at a time or at a number of requests, whichever comes first, and has room made for all of them.
 const MOST_REQUESTS: u32 = 20_000_000;

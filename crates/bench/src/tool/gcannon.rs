@@ -2,17 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{Answered, Closed, Source, Tool, words};
+use super::{Answered, Closed, Tool, words};
 
-pub(crate) const GCANNON: Tool = Tool {
-    name: "gcannon",
-    source: Source::Path { program: "gcannon", version: &[] },
-    closed,
-    once: None,
-    file: None,
-    drains: false,
-    read,
-};
+pub(crate) const GCANNON: Tool = Tool::on_path("gcannon", &[], closed, read);
 
 fn closed(run: &Closed) -> Vec<String> {
     words(&format!("gcannon {} -c {} -t 1 -d {} --json", run.url, run.connections, run.seconds()))

@@ -1,16 +1,9 @@
 //! h2load of nghttp2 (<https://nghttp2.org/documentation/h2load.1.html>).
 
-use super::{Answered, Closed, Source, Tool, after, words};
+use super::{Answered, Closed, Tool, after, words};
 
-pub(crate) const H2LOAD: Tool = Tool {
-    name: "h2load",
-    source: Source::Path { program: "h2load", version: &["h2load", "--version"] },
-    closed,
-    once: Some(once),
-    file: None,
-    drains: false,
-    read,
-};
+pub(crate) const H2LOAD: Tool =
+    Tool { once: Some(once), ..Tool::on_path("h2load", &["h2load", "--version"], closed, read) };
 
 fn closed(run: &Closed) -> Vec<String> {
     words(&format!("h2load --h1 -t1 -c{} -D{} {}", run.connections, run.duration.as_secs(), run.url))

@@ -1,17 +1,10 @@
 //! hey (<https://github.com/rakyll/hey>).
 
-use super::{Answered, Closed, Source, Tool, after, words};
+use super::{Answered, Closed, Tool, after, words};
 
-pub(crate) const HEY: Tool = Tool {
-    name: "hey",
-    // It has no flag for its version; Debian's package knows.
-    source: Source::Path { program: "hey", version: &["dpkg-query", "-W", "hey"] },
-    closed,
-    once: Some(once),
-    file: None,
-    drains: false,
-    read,
-};
+// It has no flag for its version; Debian's package knows.
+pub(crate) const HEY: Tool =
+    Tool { once: Some(once), ..Tool::on_path("hey", &["dpkg-query", "-W", "hey"], closed, read) };
 
 fn closed(run: &Closed) -> Vec<String> {
     words(&format!("hey -c {} -z {} {}", run.connections, run.seconds(), run.url))

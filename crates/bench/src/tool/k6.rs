@@ -1,16 +1,9 @@
 //! k6 (<https://k6.io>).
 
-use super::{Answered, Closed, Source, Tool, after, words};
+use super::{Answered, Closed, Tool, after, words};
 
-pub(crate) const K6: Tool = Tool {
-    name: "k6",
-    source: Source::Path { program: "k6", version: &["k6", "version"] },
-    closed,
-    once: Some(once),
-    file: Some(("k6.js", SCRIPT)),
-    drains: false,
-    read,
-};
+pub(crate) const K6: Tool =
+    Tool { once: Some(once), file: Some(("k6.js", SCRIPT)), ..Tool::on_path("k6", &["k6", "version"], closed, read) };
 
 const SCRIPT: &str = "import http from 'k6/http';\nexport default function () { http.get(__ENV.URL); }\n";
 

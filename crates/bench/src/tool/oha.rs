@@ -4,17 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Answered, Closed, Source, Tool, words};
+use super::{Answered, Closed, Tool, words};
 
-pub(crate) const OHA: Tool = Tool {
-    name: "oha",
-    source: Source::Path { program: "oha", version: &["oha", "--version"] },
-    closed,
-    once: Some(once),
-    file: None,
-    drains: false,
-    read,
-};
+pub(crate) const OHA: Tool = Tool { once: Some(once), ..Tool::on_path("oha", &["oha", "--version"], closed, read) };
 
 fn closed(run: &Closed) -> Vec<String> {
     let (connections, seconds, url) = (run.connections, run.seconds(), &run.url);

@@ -4,17 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Answered, Closed, Source, Tool};
+use super::{Answered, Closed, Tool};
 
-pub(crate) const VEGETA: Tool = Tool {
-    name: "vegeta",
-    source: Source::Path { program: "vegeta", version: &["vegeta", "-version"] },
-    closed,
-    once: None,
-    file: None,
-    drains: true,
-    read,
-};
+pub(crate) const VEGETA: Tool = Tool { drains: true, ..Tool::on_path("vegeta", &["vegeta", "-version"], closed, read) };
 
 /// Two programs and a pipe between them: without a report it says nothing.
 fn closed(run: &Closed) -> Vec<String> {

@@ -1,16 +1,8 @@
 //! wrk (<https://github.com/wg/wrk>).
 
-use super::{Answered, Closed, Source, Tool, after, words};
+use super::{Answered, Closed, Tool, after, words};
 
-pub(crate) const WRK: Tool = Tool {
-    name: "wrk",
-    source: Source::Path { program: "wrk", version: &["wrk", "--version"] },
-    closed,
-    once: None,
-    file: None,
-    drains: false,
-    read,
-};
+pub(crate) const WRK: Tool = Tool::on_path("wrk", &["wrk", "--version"], closed, read);
 
 fn closed(run: &Closed) -> Vec<String> {
     words(&format!("wrk -t1 -c{} -d{} {}", run.connections, run.seconds(), run.url))

@@ -4,17 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Answered, Closed, Source, Tool, words};
+use super::{Answered, Closed, Tool, words};
 
-pub(crate) const ZRK: Tool = Tool {
-    name: "zrk",
-    source: Source::Path { program: "zrk", version: &["zrk", "--version"] },
-    closed,
-    once: None,
-    file: None,
-    drains: false,
-    read,
-};
+pub(crate) const ZRK: Tool = Tool::on_path("zrk", &["zrk", "--version"], closed, read);
 
 /// It has no closed loop: with a rate that no server reaches, each connection's next request is always overdue.
 const RATE: u32 = 1_000_000;

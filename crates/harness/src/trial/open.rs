@@ -70,7 +70,7 @@ impl<'a> OpenTrial<'a> {
         sink: &mut dyn Sink,
     ) -> Result<Result<Self, Box<Trial>>, SinkError> {
         let Prepared { case, deployment, terms, .. } = prepared;
-        let mut trial = super::begun(case, place, platform.vantage().timestamp());
+        let mut trial = Trial::begun(case.id.clone(), place.block, place.position, platform.vantage().timestamp());
         sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
         let running = match platform.launch(deployment, terms).await {
             Ok(running) => running,

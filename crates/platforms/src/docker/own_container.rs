@@ -10,10 +10,10 @@ use bollard::query_parameters::StopContainerOptions;
 use rustix::process::Pid;
 use stampede_cgroup::Group;
 use stampede_core::{
-    AddressId, Deployment, Endpoint, EnforcedLimits, Fut, MeterSource, PartMeters, Places, Program, UnitExit, UnitId,
-    UnitRestart, UnitStatus, UnitStop, UnknownPlace, with_causes,
+    AddressId, Deployment, Endpoint, EnforcedLimits, Fut, MeterSource, Places, Program, UnitExit, UnitId, UnitStop,
+    with_causes,
 };
-use stampede_seam::{ExitReport, LaunchError, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
+use stampede_seam::{ExitReport, LaunchError, Located, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -30,7 +30,7 @@ use crate::log_tail::with_log;
 use crate::runs::group::{enforced, forks, source};
 use crate::units::end::End;
 use crate::units::readiness::{NotReady, await_ready};
-use crate::units::{endpoint, read_file, tell};
+use crate::units::{located, read_file, tell};
 
 /// How long the engine may take to notice what the kernel says already.
 const NOTICE_TIME: Duration = Duration::from_secs(5);
@@ -122,15 +122,11 @@ pub(super) struct OwnRunning {
     /// The inside of each, with its name.
     all: Vec<(String, inside::Inside)>,
     group: Option<Group>,
-    places: Places,
-    front: Endpoint,
-    endpoints: BTreeMap<AddressId, Endpoint>,
+    located: Located,
     unit: UnitId,
     grace: Duration,
     exit: watch::Sender<Option<UnitExit>>,
     keepers: Vec<JoinHandle<()>>,
-    vantage: Arc<dyn Vantage>,
-    started: Moment,
 }
 
 impl Drop for OwnRunning {
@@ -141,7 +137,7 @@ impl Drop for OwnRunning {
 
 impl fmt::Debug for OwnRunning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnRunning").field("all", &self.all).field("front", &self.front).finish_non_exhaustive()
+        f.debug_struct("OwnRunning").field("all", &self.all).field("front", &self.located.front).finish_non_exhaustive()
     }
 }
 
@@ -164,15 +160,11 @@ impl OwnRunning {
         let mut running = Self {
             all,
             group: run.group.clone(),
-            places,
-            front: endpoint(&endpoints, &deployment.front)?,
-            endpoints,
+            located: Located { started, ..located(deployment, endpoints, places, vantage)? },
             unit: id,
             grace,
             exit,
             keepers: Vec::new(),
-            vantage,
-            started,
             run: None,
         };
         for member in &run.members {
@@ -219,42 +211,12 @@ async fn keep(
 }
 
 impl Running for OwnRunning {
-    fn vantage(&self) -> &Arc<dyn Vantage> {
-        &self.vantage
-    }
-
-    fn front(&self) -> &Endpoint {
-        &self.front
-    }
-
-    fn resolve(&self, text: &str) -> Result<String, UnknownPlace> {
-        self.places.resolve(text)
-    }
-
-    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint> {
-        self.endpoints.get(address)
-    }
-
-    fn started(&self) -> Moment {
-        self.started
+    fn located(&self) -> &Located {
+        &self.located
     }
 
     fn meters(&self) -> Vec<MeterSource> {
         self.group.iter().map(source).collect()
-    }
-
-    fn part_meters(&self) -> Vec<PartMeters> {
-        Vec::new()
-    }
-
-    /// Nothing is known of what it runs.
-    fn statuses(&self) -> &[UnitStatus] {
-        &[]
-    }
-
-    /// None: the kernel tells of listening sockets in one's own network namespace only.
-    fn listeners(&self) -> &[(AddressId, Endpoint)] {
-        &[]
     }
 
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
@@ -265,10 +227,6 @@ impl Running for OwnRunning {
         Err(ReadBackError(format!("an image has no part {part}")))
     }
 
-    fn restarts(&self) -> Vec<UnitRestart> {
-        Vec::new()
-    }
-
     /// Its image need not have any program beside its own.
     fn ask<'a>(&'a self, program: &'a Program, _limit: Duration) -> Fut<'a, Result<String, String>> {
         let path = program.path.clone();
@@ -276,7 +234,7 @@ impl Running for OwnRunning {
     }
 
     fn read<'a>(&'a self, file: &'a str) -> Fut<'a, Result<Option<String>, String>> {
-        Box::pin(async move { read_file(&self.places, file) })
+        Box::pin(async move { read_file(&self.located.places, file) })
     }
 
     fn exited(&self) -> Fut<'_, UnitExit> {

@@ -8,9 +8,9 @@ use rustix::process::Signal;
 use stampede_cgroup::Group;
 use stampede_core::{
     AddressId, Deployment, Endpoint, EnforcedLimits, Fut, MeterSource, PartMeters, Places, Program, Restart, Terms,
-    UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace, with_causes,
+    UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop, with_causes,
 };
-use stampede_seam::{ExitReport, LaunchError, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
+use stampede_seam::{ExitReport, LaunchError, Located, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout};
@@ -25,7 +25,7 @@ use crate::units::end::End;
 use crate::units::readiness::{NotReady, await_ready};
 use crate::units::restart::{Next, Restarter};
 use crate::units::{
-    CHECK_TIME, Command, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, read_file, restarts,
+    CHECK_TIME, Command, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, located, logs, read_file, restarts,
     signal_number, statuses, tell,
 };
 
@@ -41,15 +41,11 @@ pub(super) struct Prepared {
 pub(super) struct DockerRunning {
     sandbox: Sandbox,
     folder: Folder,
-    front: Endpoint,
+    located: Located,
     statuses: Vec<UnitStatus>,
-    endpoints: BTreeMap<AddressId, Endpoint>,
-    places: Places,
     parts: Vec<String>,
     units: Vec<Watched>,
     news: News,
-    vantage: Arc<dyn Vantage>,
-    started: Moment,
 }
 
 /// What is told of units that end.
@@ -88,15 +84,11 @@ impl DockerRunning {
         let mut running = Self {
             sandbox,
             folder,
-            front: endpoint(&endpoints, &deployment.front)?,
             statuses: statuses(deployment, &endpoints)?,
-            endpoints,
-            places,
             parts: terms.parts.iter().map(|part| part.name.clone()).collect(),
             units: Vec::new(),
             news: News { exit: watch::Sender::new(None), restarts: Arc::default(), vantage: Arc::clone(&vantage) },
-            started: vantage.now(),
-            vantage,
+            located: located(deployment, endpoints, places, vantage)?,
         };
         for program in deployment.preparation.iter().flat_map(|preparation| &preparation.programs) {
             let failed = |problem| LaunchError::Prepare(format!("warm the application up: {problem}"));
@@ -110,11 +102,11 @@ impl DockerRunning {
                 checked.map_err(failed)?;
             }
         }
-        running.started = running.vantage.now();
+        running.located.started = running.located.vantage.now();
         for unit in &deployment.units {
             let log = running.folder.log(unit.id.as_str());
             let started = StartedUnit::new(unit, &running.folder)?;
-            let order = command(&unit.program, &running.folder, &running.places, log)?;
+            let order = command(&unit.program, &running.folder, &running.located.places, log)?;
             let failed = |problem| LaunchError::Start { unit: unit.id.clone(), problem };
             let part = running.part_of(terms, &unit.id);
             let inside = running.sandbox.inside.clone();
@@ -159,7 +151,7 @@ impl DockerRunning {
         limit: Duration,
     ) -> Result<Result<(), String>, LaunchError> {
         let log = self.folder.log(name);
-        let order = command(program, &self.folder, &self.places, log.clone())?;
+        let order = command(program, &self.folder, &self.located.places, log.clone())?;
         let done = self.sandbox.inside.run(&order, part, limit).await;
         let done = done.map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
         Ok(done.map_err(|problem| explain(self.sandbox.group.as_ref(), &problem, &log_tail::read(&log))))
@@ -202,24 +194,8 @@ impl Kept {
 }
 
 impl Running for DockerRunning {
-    fn vantage(&self) -> &Arc<dyn Vantage> {
-        &self.vantage
-    }
-
-    fn front(&self) -> &Endpoint {
-        &self.front
-    }
-
-    fn resolve(&self, text: &str) -> Result<String, UnknownPlace> {
-        self.places.resolve(text)
-    }
-
-    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint> {
-        self.endpoints.get(address)
-    }
-
-    fn started(&self) -> Moment {
-        self.started
+    fn located(&self) -> &Located {
+        &self.located
     }
 
     fn meters(&self) -> Vec<MeterSource> {
@@ -235,11 +211,6 @@ impl Running for DockerRunning {
         &self.statuses
     }
 
-    /// None: the kernel tells of listening sockets in one's own network namespace only.
-    fn listeners(&self) -> &[(AddressId, Endpoint)] {
-        &[]
-    }
-
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
         enforced(self.sandbox.group.as_ref())
     }
@@ -249,13 +220,13 @@ impl Running for DockerRunning {
     }
 
     fn restarts(&self) -> Vec<UnitRestart> {
-        restarts(&self.news.restarts, self.started)
+        restarts(&self.news.restarts, self.located.started)
     }
 
     /// In the container, and so within its limits.
     fn ask<'a>(&'a self, program: &'a Program, limit: Duration) -> Fut<'a, Result<String, String>> {
         Box::pin(async move {
-            let resolve = |text: &String| self.places.resolve(text).map_err(|error| error.to_string());
+            let resolve = |text: &String| self.resolve(text).map_err(|error| error.to_string());
             let mut words = ["env", "-i"].map(str::to_owned).to_vec();
             words.push(format!("PATH={DEFAULT_PATH}"));
             for (name, value) in &program.env {
@@ -270,7 +241,7 @@ impl Running for DockerRunning {
     }
 
     fn read<'a>(&'a self, file: &'a str) -> Fut<'a, Result<Option<String>, String>> {
-        Box::pin(async move { read_file(&self.places, file) })
+        Box::pin(async move { read_file(&self.located.places, file) })
     }
 
     fn exited(&self) -> Fut<'_, UnitExit> {

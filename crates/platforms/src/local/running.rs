@@ -8,9 +8,9 @@ use std::time::Duration;
 use stampede_cgroup::Group;
 use stampede_core::{
     AddressId, Deployment, Endpoint, EnforcedLimits, Fut, MeterSource, PartMeters, Places, Program, Restart, Terms,
-    Unit, UnitExit, UnitId, UnitRestart, UnitStatus, UnknownPlace, with_causes,
+    Unit, UnitExit, UnitId, UnitRestart, UnitStatus, with_causes,
 };
-use stampede_seam::{ExitReport, LaunchError, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
+use stampede_seam::{ExitReport, LaunchError, Located, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream as TokioUnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -26,7 +26,7 @@ use crate::runs::process_owner::ProcessOwner;
 use crate::runs::run::END_TIME;
 use crate::units::readiness::{NotReady, await_ready};
 use crate::units::{
-    CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, read_file, restarts,
+    CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, located, logs, read_file, restarts,
     signal_number, statuses, tell,
 };
 
@@ -48,15 +48,11 @@ pub(crate) struct Prepared {
 pub(crate) struct LocalRunning {
     owner: ProcessOwner,
     warden: WardenLine,
-    front: Endpoint,
+    located: Located,
     statuses: Vec<UnitStatus>,
     listeners: Vec<(AddressId, Endpoint)>,
-    endpoints: BTreeMap<AddressId, Endpoint>,
     parts: Vec<String>,
     units: Vec<StartedUnit>,
-    places: Places,
-    vantage: Arc<dyn Vantage>,
-    started: Moment,
 }
 
 impl LocalRunning {
@@ -77,24 +73,25 @@ impl LocalRunning {
         let mut running = Self {
             owner,
             warden: WardenLine::new(socket, Arc::clone(&vantage))?,
-            front: endpoint(&endpoints, &deployment.front)?,
+            located: located(deployment, endpoints, places, vantage)?,
             listeners,
             statuses,
-            endpoints,
             parts: terms.parts.iter().map(|part| part.name.clone()).collect(),
             units: Vec::new(),
-            places: places.clone(),
-            started: vantage.now(),
-            vantage,
         };
         running.warden.send(&begin).await?;
         for program in deployment.preparation.iter().flat_map(|preparation| &preparation.programs) {
-            running.prepare_app(program, &folder).await?;
+            let failed = |problem| LaunchError::Prepare(format!("warm the application up: {problem}"));
+            running.run("preparation", program, None, PREPARATION_TIME, &folder).await?.map_err(failed)?;
         }
         for unit in &deployment.units {
-            running.check(unit, terms, &folder).await?;
+            let Some(check) = &unit.check else { continue };
+            let failed = |problem| LaunchError::Check { unit: unit.id.clone(), problem };
+            let part = terms.part_of(&unit.id).map(|part| part.name.clone());
+            let name = format!("{}.check", unit.id);
+            running.run(&name, check, part, CHECK_TIME, &folder).await?.map_err(failed)?;
         }
-        running.started = running.vantage.now();
+        running.located.started = running.located.vantage.now();
         for unit in &deployment.units {
             running.start_unit(unit, terms, &folder).await?;
             await_ready(&running, &unit.ready, ready_timeout).await.map_err(|problem| match problem {
@@ -106,34 +103,19 @@ impl LocalRunning {
         Ok(running)
     }
 
-    async fn prepare_app(&mut self, program: &Program, folder: &Folder) -> Result<(), LaunchError> {
-        let log = folder.log("preparation");
-        let command = command(program, folder, &self.places, log.clone())?;
-        let order = Order::Check { command, part: None, limit: PREPARATION_TIME };
-        match self.warden.ask(&order).await? {
-            News::Checked(Ok(())) => Ok(()),
-            News::Checked(Err(problem)) => Err(LaunchError::Prepare(format!(
-                "warm the application up: {}",
-                self.explain(&problem, &log_tail::read(&log))
-            ))),
-            other => Err(unexpected(&other)),
-        }
-    }
-
-    async fn check(&mut self, unit: &Unit, terms: &Terms, folder: &Folder) -> Result<(), LaunchError> {
-        let Some(check) = &unit.check else {
-            return Ok(());
-        };
-        let log = folder.log(&format!("{}.check", unit.id));
-        let part = terms.part_of(&unit.id).map(|part| part.name.clone());
-        let command = command(check, folder, &self.places, log.clone())?;
-        let order = Order::Check { command, part, limit: CHECK_TIME };
-        match self.warden.ask(&order).await? {
-            News::Checked(Ok(())) => Ok(()),
-            News::Checked(Err(problem)) => Err(LaunchError::Check {
-                unit: unit.id.clone(),
-                problem: self.explain(&problem, &log_tail::read(&log)),
-            }),
+    /// Runs a program to its end. The inner error says how it failed, with the end of its log.
+    async fn run(
+        &mut self,
+        name: &str,
+        program: &Program,
+        part: Option<String>,
+        limit: Duration,
+        folder: &Folder,
+    ) -> Result<Result<(), String>, LaunchError> {
+        let log = folder.log(name);
+        let command = command(program, folder, &self.located.places, log.clone())?;
+        match self.warden.ask(&Order::Check { command, part, limit }).await? {
+            News::Checked(done) => Ok(done.map_err(|problem| self.explain(&problem, &log_tail::read(&log)))),
             other => Err(unexpected(&other)),
         }
     }
@@ -143,7 +125,7 @@ impl LocalRunning {
         let part = terms.part_of(&unit.id);
         let order = Order::Start {
             unit: unit.id.clone(),
-            command: command(&unit.program, folder, &self.places, folder.log(unit.id.as_str()))?,
+            command: command(&unit.program, folder, &self.located.places, folder.log(unit.id.as_str()))?,
             part: part.map(|part| part.name.clone()),
             restart: part.map_or(Restart::Never, |part| part.restart),
             signal: signal_number(unit.stop.signal),
@@ -170,24 +152,8 @@ impl LocalRunning {
 }
 
 impl Running for LocalRunning {
-    fn vantage(&self) -> &Arc<dyn Vantage> {
-        &self.vantage
-    }
-
-    fn front(&self) -> &Endpoint {
-        &self.front
-    }
-
-    fn resolve(&self, text: &str) -> Result<String, UnknownPlace> {
-        self.places.resolve(text)
-    }
-
-    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint> {
-        self.endpoints.get(address)
-    }
-
-    fn started(&self) -> Moment {
-        self.started
+    fn located(&self) -> &Located {
+        &self.located
     }
 
     fn meters(&self) -> Vec<MeterSource> {
@@ -216,12 +182,12 @@ impl Running for LocalRunning {
     }
 
     fn restarts(&self) -> Vec<UnitRestart> {
-        restarts(&self.warden.restarts, self.started)
+        restarts(&self.warden.restarts, self.located.started)
     }
 
     fn ask<'a>(&'a self, program: &'a Program, limit: Duration) -> Fut<'a, Result<String, String>> {
         Box::pin(async move {
-            let resolve = |text: &String| self.places.resolve(text).map_err(|error| error.to_string());
+            let resolve = |text: &String| self.resolve(text).map_err(|error| error.to_string());
             let mut command = tokio::process::Command::new(resolve(&program.path)?);
             for argument in &program.args {
                 command.arg(resolve(argument)?);
@@ -242,7 +208,7 @@ impl Running for LocalRunning {
     }
 
     fn read<'a>(&'a self, file: &'a str) -> Fut<'a, Result<Option<String>, String>> {
-        Box::pin(async move { read_file(&self.places, file) })
+        Box::pin(async move { read_file(&self.located.places, file) })
     }
 
     fn exited(&self) -> Fut<'_, UnitExit> {

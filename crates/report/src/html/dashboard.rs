@@ -1,6 +1,6 @@
 //! The pages of a dashboard over all stored studies: a list, two studies beside each other, a metric over time.
 //!
-//! They are made on the server and need no script. A study's own page is its report. Links are the paths of [`Page`]; what
+//! They are made on the server and need no script. A study's own page is its report. Links are the paths of [`DashboardPage`]; what
 //! they ask for stands in the query, so that no name becomes part of a path.
 
 mod comparison;
@@ -27,7 +27,7 @@ pub use self::live::{EVENTS, live};
 
 /// The pages and their paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Page {
+pub enum DashboardPage {
     /// All studies, or those that are searched for; with `a`, to compare one with that.
     Studies,
     /// The report of one (`id`).
@@ -38,7 +38,7 @@ pub enum Page {
     History,
 }
 
-impl Page {
+impl DashboardPage {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Studies, Self::Study, Self::Compare, Self::History];
 
@@ -143,7 +143,7 @@ pub fn list(view: &ListView<'_>) -> String {
             compare: match view.chosen {
                 None => Some(list_link(view.filter, None, Some(&study.id))),
                 Some(chosen) if chosen == study.id => None,
-                Some(chosen) => Some(link(Page::Compare.path(), &[("a", chosen), ("b", &study.id)])),
+                Some(chosen) => Some(link(DashboardPage::Compare.path(), &[("a", chosen), ("b", &study.id)])),
             },
             trials: study.trials,
             started: time(study.started_at),
@@ -186,7 +186,7 @@ fn list_link(filter: &Filter, page: Option<usize>, chosen: Option<&str>) -> Stri
         ("page", page.as_str()),
         ("a", chosen.unwrap_or_default()),
     ];
-    link(Page::Studies.path(), &pairs)
+    link(DashboardPage::Studies.path(), &pairs)
 }
 
 /// The first of many names: all of them are in the report.
@@ -225,8 +225,8 @@ fn document(template: &str, title: &str, content: Value) -> String {
         texts => Serde(&WORDS.0),
         title => title,
         style => Value::from_safe_string(STYLE.trim_end().to_owned()),
-        home => Page::Studies.path(),
-        history => Page::History.path(),
+        home => DashboardPage::Studies.path(),
+        history => DashboardPage::History.path(),
         version => env!("CARGO_PKG_VERSION"),
     };
     render(template, context! { ..content, ..frame })
@@ -238,7 +238,7 @@ pub(super) fn against(view: &StudyView<'_>) -> String {
 }
 
 fn study_link(id: &str) -> String {
-    link(Page::Study.path(), &[("id", id)])
+    link(DashboardPage::Study.path(), &[("id", id)])
 }
 
 /// A path with a query; what is empty is left out.

@@ -335,11 +335,7 @@ fn trials(view: &StudyView<'_>) -> Table {
     let metrics: Vec<&'static Metric> = TRIAL_METRICS.into_iter().filter_map(metric).collect();
     let columns = ["case", "round", "place", "outcome", "requests"].map(str::to_owned).into_iter();
     let row = |trial: &Trial| {
-        let outcome = match trial.outcome {
-            Outcome::Measured => "measured",
-            Outcome::Invalid(_) => "invalid",
-            Outcome::Failed(_) => "failed",
-        };
+        let (outcome, _) = trial.outcome.words();
         let sent = trial.measurement.as_ref().map_or_else(|| "-".to_owned(), |measured| count(measured.requests.sent));
         let figure = |metric: &&'static Metric| {
             (metric.reader)(trial).map_or_else(|| "n/a".to_owned(), |value| in_tables(metric.unit, value))

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::metric;
 use stampede_core::{
-    Case, Censored, ErrorClass, GeneratorUse, Measurement, Outcome, PhpReadBack, Sending, ServedAnswer, Trial, UnitStop,
+    Case, Censored, ErrorClass, GeneratorUse, Measurement, PhpReadBack, Sending, ServedAnswer, Trial, UnitStop,
 };
 
 use super::{WireCounts, WireEnforced, WireLatencies, rounded};
@@ -112,11 +112,7 @@ impl<'a> WireTrial<'a> {
             audits,
             scale,
         } = trial;
-        let (outcome, reason) = match outcome {
-            Outcome::Measured => ("measured", None),
-            Outcome::Invalid(reason) => ("invalid", Some(places::without_runs(reason))),
-            Outcome::Failed(reason) => ("failed", Some(places::without_runs(reason))),
-        };
+        let (outcome, reason) = outcome.words();
         let measured = measurement.as_ref();
         let resources = measured.and_then(|measured| measured.resources.as_ref());
         let derived = |key| Some(rounded((metric(key)?.reader)(trial)?));
@@ -128,7 +124,7 @@ impl<'a> WireTrial<'a> {
             position: *position,
             started_at: started_at.to_string(),
             outcome,
-            reason,
+            reason: reason.map(places::without_runs),
             enforced: enforced.as_ref().map(WireEnforced::of),
             ready: ready.map(|ready| WireReady { took_s: ready.took.as_secs_f64(), attempts: ready.attempts }),
             php: php.as_ref().map(places::read_back),

@@ -13,19 +13,8 @@ use stampede_core::{
 };
 
 use super::{ReplicatedTable, ReplicationView, score};
-use crate::page::{Block, Column, Table};
+use crate::page::{Block, Column, Medium, Table};
 use crate::quantity::{number, ratio, with_unit};
-
-/// Where it is said, which decides how much.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Medium {
-    /// The published figures that decide.
-    Terminal,
-    /// All figures.
-    Markdown,
-    /// All figures, above the studies themselves, which say what the loads made.
-    Page,
-}
 
 pub(super) fn blocks(view: &ReplicationView<'_>, medium: Medium) -> Vec<Block> {
     let publication = view.publication;
@@ -113,7 +102,7 @@ fn table(of: &ReplicatedTable<'_>, scale: f64, medium: Medium, blocks: &mut Vec<
     for PublishedRow { title, unlike, .. } in &run.table.rows {
         blocks.extend(unlike.iter().map(|unlike| Block::Item(format!("unlike what was published, {title}: {unlike}"))));
     }
-    if medium != Medium::Page {
+    if medium != Medium::Html {
         score::blocks(of, blocks);
     }
 }

@@ -47,16 +47,6 @@ pub struct ServiceSizeView<'a> {
     pub studies: &'a [StudyView<'a>],
 }
 
-/// For a terminal of this many characters a line; what it comes to is last.
-pub fn terminal(view: &ServiceSizeView<'_>, width: usize, color: bool) -> String {
-    page(view).terminal(width, color)
-}
-
-/// As GitHub-flavoured Markdown.
-pub fn markdown(view: &ServiceSizeView<'_>) -> String {
-    page(view).markdown()
-}
-
 /// As JSON. It ends with a line break.
 pub fn json(view: &ServiceSizeView<'_>) -> String {
     rendered(&WireServiceSizing::of(view))

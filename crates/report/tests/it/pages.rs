@@ -10,13 +10,18 @@ use stampede_core::{CaseId, Estimate, Finding, Severity, Study, StudyKind};
 use stampede_report::capacity::{self, CapacityView};
 use stampede_report::gate::{self, GateView};
 use stampede_report::ladder::{self, LadderView};
-use stampede_report::{StudyView, markdown, scale, schema, terminal, tune};
+use stampede_report::{Medium, Page, StudyView, markdown, scale, schema, terminal, tune};
 
 use crate::samples::{Sample, four_runtimes, plain, with_instances};
 
 /// Both texts in one.
-fn texts(terminal: &str, markdown: &str) -> String {
-    format!("{terminal}\n=== as Markdown ===\n{markdown}")
+fn texts(terminal: &Page, markdown: &Page) -> String {
+    format!("{}\n=== as Markdown ===\n{}", terminal.terminal(80, false), markdown.markdown())
+}
+
+/// Both texts of what is the same for both.
+fn both(page: &Page) -> String {
+    texts(page, page)
 }
 
 /// JSON with its keys by name, and without what is a report of its own.
@@ -33,7 +38,7 @@ const FEW: &[f64] = &[1_000.0, 1_010.0, 1_003.0, 998.0];
 fn a_search_for_settings() {
     let cases = [("tuned", MORE), ("default", FEW), ("documented", FEW)];
     let text = crate::tune::told(&cases, Some("p99<400ms"), &["default"], |view| {
-        texts(&tune::terminal(view, 80, false), &tune::markdown(view))
+        texts(&tune::page(view, Medium::Terminal), &tune::page(view, Medium::Markdown))
     });
     insta::assert_snapshot!(text);
     let json = crate::tune::told(&cases, Some("p99<40ms"), &["tuned"], tune::json);
@@ -91,7 +96,7 @@ fn ladder<T>(render: impl FnOnce(&LadderView<'_>) -> T) -> T {
 
 #[test]
 fn steps_of_tuning() {
-    insta::assert_snapshot!(ladder(|view| texts(&ladder::terminal(view, 80, false), &ladder::markdown(view))));
+    insta::assert_snapshot!(ladder(|view| both(&ladder::page(view))));
     let json = ladder(ladder::json);
     insta::assert_snapshot!(sorted(&json));
 }
@@ -149,7 +154,7 @@ fn a_capacity() {
     };
     let (text, json) = sample.render(|study| {
         let view = CapacityView { study: *study, capacity: &capacity };
-        (texts(&capacity::terminal(&view, 80, false), &capacity::markdown(&view)), capacity::json(&view))
+        (both(&capacity::page(&view)), capacity::json(&view))
     });
     insta::assert_snapshot!(text);
     insta::assert_snapshot!(sorted(&json));
@@ -185,12 +190,12 @@ fn a_gate() {
         losses: &[],
         strict: false,
     };
-    insta::assert_snapshot!(texts(&gate::terminal(&view, 80), &gate::markdown(&view)));
+    insta::assert_snapshot!(format!("{}\n=== as Markdown ===\n{}", gate::terminal(&view, 80), gate::markdown(&view)));
 }
 
 #[test]
 fn services_that_are_scaled() {
-    let text = |sample: &Sample| sample.render(|view| texts(&scale::terminal(view, 80, false), &scale::markdown(view)));
+    let text = |sample: &Sample| sample.render(|view| both(&scale::page(view)));
     let several = with_instances();
     insta::assert_snapshot!(text(&several));
     let mut one = with_instances();
@@ -209,7 +214,7 @@ fn what_holds_a_case_back() {
     why.study.kind = StudyKind::Why;
     why.study.cases[1].limits.cpus = "1".parse().unwrap();
     why.study.cases[2].limits.memory = "512Mi".parse().unwrap();
-    insta::assert_snapshot!(why.render(|view| texts(&terminal::render(view, 80, false), &markdown::render(view))));
+    insta::assert_snapshot!(why.render(|view| texts(&terminal::page(view), &markdown::page(view))));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use stampede_core::{
     Trial,
 };
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
-use stampede_report::{StudyView, html};
+use stampede_report::{Medium, StudyView, html};
 
 use crate::samples::four_runtimes;
 use crate::tables::scenario;
@@ -101,7 +101,7 @@ fn with_view<T>(test: impl Fn(&ReplicationView<'_>) -> T) -> T {
 
 #[test]
 fn a_replication_at_80_columns() {
-    let text = with_view(|view| replication::terminal(view, 80, false));
+    let text = with_view(|view| replication::page(view, Medium::Terminal).terminal(80, false));
     let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(long.is_empty(), "{long:?}");
     insta::assert_snapshot!(text);
@@ -109,7 +109,7 @@ fn a_replication_at_80_columns() {
 
 #[test]
 fn a_replication_as_markdown() {
-    insta::assert_snapshot!(with_view(replication::markdown));
+    insta::assert_snapshot!(with_view(|view| replication::page(view, Medium::Markdown).markdown()));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn with_score<T>(test: impl Fn(&ReplicationView<'_>) -> T) -> T {
 
 #[test]
 fn the_score_of_a_load_at_80_columns() {
-    let text = with_score(|view| replication::terminal(view, 80, false));
+    let text = with_score(|view| replication::page(view, Medium::Terminal).terminal(80, false));
     let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(long.is_empty(), "{long:?}");
     insta::assert_snapshot!(text);
@@ -206,7 +206,7 @@ fn the_score_of_a_load_at_80_columns() {
 
 #[test]
 fn the_score_of_a_load_as_markdown_and_json() {
-    let text = with_score(replication::markdown);
+    let text = with_score(|view| replication::page(view, Medium::Markdown).markdown());
     insta::assert_snapshot!(&text[text.find("### By kind").unwrap()..]);
     let json: Value = serde_json::from_str(&with_score(replication::json)).unwrap();
     let table = &json["tables"][0];

@@ -12,7 +12,7 @@ use stampede_report::{markdown, terminal};
 use crate::samples::{Sample, four_runtimes, mode, plain, with_failures, with_trust, without_limits};
 
 fn in_terminal(sample: &Sample, width: usize) -> String {
-    sample.render(|view| terminal::render(view, width, false))
+    sample.render(|view| terminal::page(view).terminal(width, false))
 }
 
 #[test]
@@ -62,12 +62,12 @@ fn without_limits_at_80_columns() {
 
 #[test]
 fn four_runtimes_as_markdown() {
-    insta::assert_snapshot!(four_runtimes().render(markdown::render));
+    insta::assert_snapshot!(four_runtimes().render(|view| markdown::page(view).markdown()));
 }
 
 #[test]
 fn failures_as_markdown() {
-    insta::assert_snapshot!(with_failures().render(markdown::render));
+    insta::assert_snapshot!(with_failures().render(|view| markdown::page(view).markdown()));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn the_first_line_says_what_to_ship() {
         ("a gate", gate),
     ];
     let lines = samples.map(|(name, sample)| {
-        let text = sample.render(markdown::render);
+        let text = sample.render(|view| markdown::page(view).markdown());
         format!("{name}:\n  {}\n", text.lines().next().unwrap_or_default().replace("**", ""))
     });
     insta::assert_snapshot!(lines.concat());
@@ -259,7 +259,7 @@ fn no_line_is_longer_than_the_terminal() {
 fn colour_adds_nothing_but_colour() {
     for sample in [four_runtimes(), with_failures(), without_limits()] {
         let plain = in_terminal(&sample, 80);
-        let mut colored = sample.render(|view| terminal::render(view, 80, true));
+        let mut colored = sample.render(|view| terminal::page(view).terminal(80, true));
         assert_ne!(plain, colored);
         for code in ["\x1b[1m", "\x1b[1;31m", "\x1b[33m", "\x1b[0m"] {
             colored = colored.replace(code, "");
@@ -355,7 +355,7 @@ fn kinds_of_request_and_what_they_made_at_80_columns() {
 
 #[test]
 fn kinds_of_request_and_lost_rows_as_markdown() {
-    let text = scenario(3).render(markdown::render);
+    let text = scenario(3).render(|view| markdown::page(view).markdown());
     let (_, end) = text.split_once("By kind").unwrap();
     insta::assert_snapshot!(format!("By kind{}", end.split_once("Pairs: ").unwrap().0));
 }

@@ -3,14 +3,14 @@
 use stampede_analysis::{Knob, LadderStep, Space, Tried, analyse, metric};
 use stampede_core::{Latencies, Limits, Load, Objective, Role, RuntimeId, Slo};
 use stampede_report::ladder::{self, LadderView};
-use stampede_report::tune::{Held, TuneView, markdown, terminal};
-use stampede_report::{StudyView, html};
+use stampede_report::tune::{Held, TuneView, page};
+use stampede_report::{Medium, StudyView, html};
 
 use crate::samples::{Sample, plain};
 
 /// What is said first.
 fn conclusion(cases: &[(&str, &[f64])], slo: Option<&str>, slow: &[&str]) -> String {
-    let text = told(cases, slo, slow, |view| terminal(view, 10_000, false));
+    let text = told(cases, slo, slow, |view| page(view, Medium::Terminal).terminal(10_000, false));
     text.split("\n\n").next().unwrap().trim().to_owned()
 }
 
@@ -77,7 +77,7 @@ fn nothing_in_a_setting_breaks_a_table_in_markdown() {
         let knob =
             |knob: &Knob| Knob { name: "filter|<b>".into(), levels: vec!["a|b".into(), "<c>".into()], ..knob.clone() };
         let space = Space { knobs: view.space.knobs.iter().map(knob).collect(), ..view.space.clone() };
-        markdown(&TuneView { space: &space, ..view.clone() })
+        page(&TuneView { space: &space, ..view.clone() }, Medium::Markdown).markdown()
     });
     assert!(text.contains("\n| filter\\|\\<b\\> | a\\|b: 0.607, \\<c\\>: best |\n"), "{text}");
     assert!(text.contains("--set fpm.filter\\|\\<b\\>=\\<c\\>**"), "{text}");
@@ -91,7 +91,7 @@ fn nothing_in_a_setting_breaks_a_table_in_markdown() {
         kept: false,
     };
     let (limits, state) = (plain(&[("a", &[1.0])]).study.cases[0].limits, ["log: <b>".to_owned()]);
-    let text = ladder::markdown(&LadderView {
+    let steps = ladder::page(&LadderView {
         id: "search",
         workload: "hello",
         load: "closed:16",
@@ -103,6 +103,7 @@ fn nothing_in_a_setting_breaks_a_table_in_markdown() {
         held: None,
         held_by_p99: None,
     });
+    let text = steps.markdown();
     assert!(text.contains("| log: a\\|b | \\<b\\> is slow |\n") && text.ends_with("- log: \\<b\\>\n"), "{text}");
 }
 

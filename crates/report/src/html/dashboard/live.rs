@@ -84,12 +84,9 @@ fn status(view: &StudyView<'_>) -> String {
 
 fn newest(view: &StudyView<'_>, trial: &Trial) -> Newest {
     let metric = view.analysis.primary;
-    let told = match &trial.outcome {
-        Outcome::Measured => {
-            (metric.reader)(trial).map_or_else(|| "n/a".to_owned(), |value| in_tables(metric.unit, value))
-        }
-        Outcome::Invalid(reason) => format!("invalid: {}", first_line(reason)),
-        Outcome::Failed(reason) => format!("failed: {}", first_line(reason)),
+    let told = match trial.outcome.words() {
+        (word, Some(reason)) => format!("{word}: {}", first_line(reason)),
+        (_, None) => (metric.reader)(trial).map_or_else(|| "n/a".to_owned(), |value| in_tables(metric.unit, value)),
     };
     Newest { round: trial.block, case: trial.case.to_string(), told, trouble: trial.outcome != Outcome::Measured }
 }
