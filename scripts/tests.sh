@@ -12,9 +12,6 @@ purpose=${1:?build, all, beside, studies or alone}
 what=(--locked --lib --bins --tests)
 waiting='group(studies) | group(containers) | group(drain)'
 measuring='group(measuring) | group(paced)'
-# Programs that can hold tests of those groups: no others are asked which tests they have.
-programs='package(stampede) & kind(test)'
-pacers='kind(test) | package(stampede-inside)'
 
 if [ "$purpose" = build ]; then
     # Benchmarks, too, which are linted so, and not run.
@@ -23,8 +20,8 @@ elif cargo nextest --version >/dev/null 2>&1; then
     case $purpose in
         all) exec cargo nextest run "${what[@]}" ;;
         beside) exec cargo nextest run "${what[@]}" --profile beside --filterset "not ($waiting | $measuring)" ;;
-        studies) exec cargo nextest run "${what[@]}" --profile studies --filterset "($programs) & ($waiting)" ;;
-        alone) exec cargo nextest run "${what[@]}" --profile alone --filterset "($pacers) & ($measuring)" ;;
+        studies) exec cargo nextest run "${what[@]}" --profile studies --filterset "$waiting" ;;
+        alone) exec cargo nextest run "${what[@]}" --profile alone --filterset "$measuring" ;;
     esac
 else
     mkdir -p target/cargo-test

@@ -154,6 +154,6 @@ fn a_dry_run_says_what_would_be_measured_and_starts_nothing() {
     let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--at", "70%", "--dry-run"]);
     assert!(said.code == 0 && said.stdout.contains("then response times at 70 % of the slowest"), "{said:?}");
     let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--php", "5.3", "--dry-run"]);
-    assert!(said.code == 0 && said.stdout.contains("\nskipped: php-cli-server@5.3 needs php of PHP 5.3"), "{said:?}");
+    assert!(said.code == 0 && said.stdout.contains("\nskipped: php-cli-server@5.3 needs PHP 5.3"), "{said:?}");
     assert_eq!((machine.launches(), machine.purposes()), (0, Vec::new()));
 }
