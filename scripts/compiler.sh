@@ -1,5 +1,7 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # In the compiler's place for our crates (lint.sh): Clippy, which compiles what it lints.
+#
+# Not for sh: dash drops variables whose names it could not have itself, such as CARGO_BIN_EXE_stampede-bench.
 case " $* " in
 *' --test '*)
     # Cargo optimises a package with its tests or not at all. What drives load must be quick; what asserts about it need not be, and is
