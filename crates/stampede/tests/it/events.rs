@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
 use crate::stage::{Stage, have};
@@ -48,9 +50,10 @@ crowds:
 
 struct Php(Child);
 
+/// With its workers, which are in a group of its own and outlive it otherwise.
 impl Drop for Php {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
         let _ = self.0.wait();
     }
 }
@@ -68,6 +71,7 @@ fn events_of_a_php_server_are_heard_until_they_are_enough() {
     let _php = Php(Command::new("php")
         .args(["-S", &address.to_string(), &place("live.php")])
         .env("PHP_CLI_SERVER_WORKERS", "2")
+        .process_group(0)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
