@@ -58,7 +58,11 @@ pub async fn pilots(
         let trial = time.within(1, work).await.transpose()?;
         let took = vantage.now().since(began);
         let used = trial.as_ref().and_then(|trial| trial.measurement.as_ref()?.resources);
-        let loaded = trial.as_ref().and_then(|trial| Some(trial.measurement.as_ref()?.window));
+        let measured = trial.as_ref().and_then(|trial| trial.measurement.as_ref());
+        let loaded = measured.map(|measured| measured.window);
+        // Of the whole pilot: one of slow answers does not come to rest.
+        let waited = measured.and_then(|measured| cycle(&prepared.case.load, measured.requests.ok, measured.window));
+        found.cycle = found.cycle.max(waited);
         if let Some(used) = used {
             found.peaks.insert(case.clone(), Bytes::new(used.memory_peak));
         }
@@ -70,7 +74,6 @@ pub async fn pilots(
         sink.take(&Event::PilotEnded(case, &warm_up)).await?;
         if let Some(loaded) = loaded {
             let (piece, rates) = watch.at_rest();
-            found.cycle = found.cycle.max(cycle(&prepared.case.load, &rates));
             found.costs.push(LifetimeCost { beside: took.saturating_sub(loaded) + warm_up.length, rates, piece });
         }
         found.warm_ups.insert(case.clone(), warm_up);
@@ -78,10 +81,22 @@ pub async fn pilots(
     Ok(found)
 }
 
-/// How long a client waits for an answer, by Little's law (https://doi.org/10.1287/opre.9.3.383), where
-/// each has one request in flight.
-fn cycle(load: &Load, rates: &[f64]) -> Option<Duration> {
+/// How long a client waits for an answer where each has one request in flight and so many were answered in that time, by Little's law
+/// (https://doi.org/10.1287/opre.9.3.383).
+fn cycle(load: &Load, answers: u64, time: Duration) -> Option<Duration> {
     let Load::Closed { connections } = load else { return None };
-    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    (mean > 0.0).then(|| Duration::from_secs_f64(f64::from(*connections) / mean))
+    (answers > 0).then(|| time.mul_f64(f64::from(*connections) / answers as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_waits_for_its_part_of_the_answers() {
+        let of = |load: &str, answers| cycle(&load.parse().unwrap(), answers, Duration::from_secs(30));
+        // Four workers, each with an answer in 0.3 s, and sixteen clients.
+        assert_eq!(of("closed:16", 400), Some(Duration::from_millis(1200)));
+        assert_eq!([of("closed:16", 0), of("open:13", 400)], [None, None]);
+    }
 }
