@@ -40,6 +40,7 @@ authorization: {mode: AlwaysAllow}
 cgroupDriver: cgroupfs
 cgroupRoot: /@GROUP
 failCgroupV1: false
+makeIPTablesUtilChains: false
 failSwapOn: false
 enforceNodeAllocatable: []
 evictionHard: {memory.available: "0%", nodefs.available: "0%", imagefs.available: "0%"}

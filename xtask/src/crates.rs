@@ -80,7 +80,7 @@ const MAY_USE: [(&str, &[&str]); 38] = [
     ("progress", &["core", "analysis", "harness", "conduct", "report"]),
     ("serve", &["core", "analysis", "store", "report"]),
     ("testkit", &["core", "seam"]),
-    ("bench", &["core", "stats", "analysis", "runtimes", "scale", "forecast"]),
+    ("bench", &["core", "stats", "analysis", "runtimes", "scale", "harness", "forecast"]),
 ];
 
 /// The binary wires everything together, and these checks look at everything.

@@ -17,7 +17,7 @@ const SHOWN: usize = 300;
 const MOST_TEXT: usize = 100;
 
 /// The version of frames and messages. Both sides have the same.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 
 /// Who sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,7 @@ mod setup;
 mod sizing;
 mod surroundings;
 mod tail;
+mod tracking;
 mod units;
 mod waits;
 mod warm_up;
@@ -69,6 +70,7 @@ const RULES: &[(Of, Rule)] = &[
     (Of::Any, requests::failed),
     (Of::Any, requests::unfinished),
     (Of::Lasting, connections::exhausted),
+    (Of::Any, tracking::full),
     (Of::Lasting, sessions::lock),
     (Of::Lasting, inside::waits_on_itself),
     (Of::Lasting, inside::n_plus_one),
@@ -141,6 +143,7 @@ const SUSPECTS: &[Suspect] = &[
     suspect("machine-swaps", "memory of the machine, which swaps", memory::swaps_much),
     suspect("memory-pressure", "memory that is taken back and read again", memory::weighs),
     suspect("ports-exhausted", "the generator's local ports", always),
+    suspect("connection-table-full", "the kernel's table of tracked connections", always),
     suspect("database-connections", "connections to the database", always),
     suspect("sqlite-locked", "the lock of SQLite's file", always),
     suspect("backlog-full", "a queue of connections that is too short", backlog::refuses),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stampede_core::{BlockOrder, Bytes, Load, Study, StudyKind};
-use stampede_harness::alternates;
+use stampede_harness::too_few;
 use stampede_plan::{ComparePlan, OrderChoice};
 
 use crate::exit::Failure;
@@ -39,7 +39,7 @@ pub(crate) fn settle(
         },
         OrderChoice::Auto => {
             let against = against(study, plan.scenario.is_some() || plan.workload.cookies).map(str::to_owned);
-            let against = against.or_else(|| slow(study.duration, cycle));
+            let against = against.or_else(|| too_few(study.duration, cycle.unwrap_or_default()));
             match against.map_or_else(|| up.as_ref().err().cloned(), Some) {
                 None => (BlockOrder::Turns, Some("their loads are closed, and they fit into the memory".to_owned())),
                 Some(why) => (BlockOrder::Windows, Some(why)),
@@ -78,16 +78,6 @@ fn against(study: &Study, is_scenario: bool) -> Option<&'static str> {
         return Some("p99.9 is made of rare events that turns may miss");
     }
     (study.duration > LONGEST).then_some("its windows are long, to show what servers become")
-}
-
-/// That answers take too long for turns, where they do.
-fn slow(window: Duration, cycle: Option<Duration>) -> Option<String> {
-    let cycle = cycle.filter(|cycle| !alternates(window, *cycle))?;
-    Some(format!(
-        "a client of the slowest waits {:.2} s for an answer, so that a window of {} s has too few turns",
-        cycle.as_secs_f64(),
-        window.as_secs_f64()
-    ))
 }
 
 /// How many cases may be up at once, whichever these are, or why not even two: each as large as its pilot was and a fifth more, or
@@ -154,14 +144,6 @@ mod tests {
                 "{limits:?} {peaks:?} {memory}"
             );
         }
-    }
-
-    #[test]
-    fn slow_answers_speak_against_turns() {
-        let of = |window, cycle: Option<u64>| slow(Duration::from_secs(window), cycle.map(Duration::from_millis));
-        assert_eq!([of(8, None), of(8, Some(400)), of(3, Some(90))], [None, None, None]);
-        let told = "a client of the slowest waits 0.24 s for an answer, so that a window of 3 s has too few turns";
-        assert_eq!(of(3, Some(240)).as_deref(), Some(told));
     }
 
     #[test]

@@ -97,6 +97,12 @@ pub enum Gauge {
     AcceptQueueLimit,
     /// `net.core.somaxconn`, where the connections are accepted.
     LongestAcceptQueue,
+    /// Connections that the kernel tracks for rules of a firewall or of containers.
+    TrackedConnections,
+    /// As many as it tracks at most: `net.netfilter.nf_conntrack_max`.
+    TrackedConnectionsLimit,
+    /// Counter: packets that were dropped since no more connections could be tracked, or none could that had an answer.
+    TrackingDrops,
 }
 
 impl Gauge {
@@ -126,6 +132,7 @@ impl Gauge {
                 | Self::IdleUs
                 | Self::Forks
                 | Self::StolenUs
+                | Self::TrackingDrops
         )
     }
 }

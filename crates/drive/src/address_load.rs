@@ -222,7 +222,7 @@ pub fn drive_address(
         (Some(path), _) => vec![Endpoint::Unix(path)],
         (None, Some(service)) => {
             let places: Vec<String> = service.targets.iter().map(SocketAddr::to_string).collect();
-            bench.note(&format!("{} pods of {}: {}", places.len(), url.host, places.join(", ")));
+            bench.note(&format!("pods of {} ({}): {}", url.host, places.len(), places.join(", ")));
             targets(&url, &places, allow_remote)?
         }
         (None, None) => targets(&url, &resolved(&url, &resolve, connect)?, allow_remote)?,

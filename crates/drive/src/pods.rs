@@ -133,7 +133,7 @@ impl PodGenerators {
         let Self { cluster, image, count, cpus } = self;
         let order = GeneratorOrder { image: image.clone(), count: *count, cpus: *cpus, avoid, longest };
         let note = |words: &str| bench.note(words);
-        note(&format!("{count} pods in the namespace {} of {}", cluster.namespace(), cluster.context()));
+        note(&format!("pods in the namespace {} of {}: {count}", cluster.namespace(), cluster.context()));
         if cpus.fract() > 0.0 {
             note(&format!("  {cpus} processors each: how much they can send is only measured for whole processors"));
         }

@@ -95,7 +95,7 @@ async fn drive_by(
             () = tokio::time::sleep(LOOK) => {}
         }
         while let Ok(targets) = told.try_recv() {
-            bench.note(&format!("{} pods of the service are ready now", targets.len()));
+            bench.note(&format!("pods of the service that are ready now: {}", targets.len()));
             load.set_targets(&targets);
         }
         let view = load.look();

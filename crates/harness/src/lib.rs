@@ -62,5 +62,5 @@ pub use prepare::{Conditions, Copies, Lack, Missing, Prepared, prepare};
 pub use record::{RecordError, Recordable, Recorded, Recording, record};
 pub use stop::Stop;
 pub use study::run;
-pub use turns::alternates;
+pub use turns::{too_few, turn_orders};
 pub use walk::{Walk, walk};

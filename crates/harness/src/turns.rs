@@ -15,7 +15,7 @@ use stampede_seam::Platform;
 
 pub(crate) use self::alternating::{Alternating, TurnEnd};
 pub(crate) use self::schedule::Pace;
-pub use self::schedule::alternates;
+pub use self::schedule::{too_few, turn_orders};
 
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Sink, SinkError};
@@ -46,7 +46,8 @@ fn turn_of(Prepared { case, .. }: &Prepared, block: u32, turn: Option<(u32, u32)
 }
 
 /// Runs a block: these cases at their positions, whose first trial has this number. Its trials in the order of their positions; or why
-/// turns do not hold for one of them. Then all are stopped at once, and nothing of the block counts.
+/// turns do not hold for one of them: it changes at rest, or answers too slowly for them where nobody asked for turns. Then all are
+/// stopped at once, and nothing of the block counts.
 ///
 /// # Errors
 ///
@@ -75,6 +76,14 @@ pub(crate) async fn run(
         trial.warm_up(&timing(study.warm_up_of(&prepared.case.id), LOOK), sink).await?;
     }
     let paces: Vec<Pace> = open.iter().map(|(_, trial)| trial.pace()).collect();
+    let is_asked = study.groundwork.order_why.is_none();
+    let slowest = open.iter().zip(&paces).max_by_key(|(_, pace)| pace.cycle);
+    if let Some(((prepared, _), pace)) = slowest.filter(|_| !is_asked)
+        && let Some(problem) = schedule::too_few(study.duration, pace.cycle)
+    {
+        let why = format!("{}: {problem}", prepared.case.id);
+        return give_up(open, WindowsFrom { block, why }, sink).await;
+    }
     let rounds = schedule::rounds(study.seed, block, &paces, study.duration);
     let vantage = platform.vantage();
     let begins = vantage.now() + START.0 + START.1 * open.len() as u32;
@@ -89,10 +98,7 @@ pub(crate) async fn run(
             sink.take(&turn_of(prepared, block, Some((turn, turns)))).await?;
             if let TurnEnd::Changed(change) = trial.turn((turn, turns), sink).await? {
                 let why = format!("{}: {change}, before turn {turn} of {turns} was over", prepared.case.id);
-                for (_, trial) in open {
-                    trial.abandon(sink).await?;
-                }
-                return Ok(Err(WindowsFrom { block, why }));
+                return give_up(open, WindowsFrom { block, why }, sink).await;
             }
         }
     }
@@ -110,4 +116,16 @@ pub(crate) async fn run(
         trials.push(trial);
     }
     Ok(Ok(trials))
+}
+
+/// Stops all deployments of a block for which turns do not hold.
+async fn give_up(
+    open: Vec<(&Prepared, OpenTrial<'_>)>,
+    windows_from: WindowsFrom,
+    sink: &mut dyn Sink,
+) -> Result<Result<Vec<Trial>, WindowsFrom>, SinkError> {
+    for (_, trial) in open {
+        trial.abandon(sink).await?;
+    }
+    Ok(Err(windows_from))
 }

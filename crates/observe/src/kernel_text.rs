@@ -24,6 +24,28 @@ pub(crate) fn longest_accept_queue(root: &Path) -> Option<(Gauge, u64)> {
     Some((Gauge::LongestAcceptQueue, text.trim().parse().ok()?))
 }
 
+/// Connections that the kernel tracks in this network namespace, how many it tracks at most, and packets that it dropped since
+/// there were as many (`net.netfilter`, [conntrack](https://docs.kernel.org/networking/nf_conntrack-sysctl.html), and
+/// `/proc/net/stat/nf_conntrack`: a line of names, then one of hexadecimal numbers for each processor). Nothing where it tracks none.
+pub(crate) fn tracked(root: &Path) -> Vec<(Gauge, u64)> {
+    let setting = |name: &str| -> Option<u64> {
+        let text = fs::read_to_string(root.join("proc/sys/net/netfilter").join(name)).ok()?;
+        text.trim().parse().ok()
+    };
+    let Some(count) = setting("nf_conntrack_count").filter(|count| *count > 0) else { return Vec::new() };
+    let text = fs::read_to_string(root.join("proc/net/stat/nf_conntrack")).unwrap_or_default();
+    let mut figures = vec![(Gauge::TrackedConnections, count)];
+    figures.extend(setting("nf_conntrack_max").map(|most| (Gauge::TrackedConnectionsLimit, most)));
+    figures.extend(sum_of_processors(&text, "drop").map(|dropped| (Gauge::TrackingDrops, dropped)));
+    figures
+}
+
+fn sum_of_processors(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines();
+    let place = lines.next()?.split_whitespace().position(|word| word == name)?;
+    lines.map(|line| u64::from_str_radix(line.split_whitespace().nth(place)?, 16).ok()).sum()
+}
+
 /// A counter of `/proc/net/netstat`: a line of names, then a line of values.
 fn extended_tcp(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
@@ -110,6 +132,29 @@ mod tests {
         assert_eq!(longest_accept_queue(folder.path()), None);
         fs::write(core.join("somaxconn"), "4096\n").unwrap();
         assert_eq!(longest_accept_queue(folder.path()), Some((Gauge::LongestAcceptQueue, 4_096)));
+    }
+
+    /// As Linux 6.18 has it.
+    #[test]
+    fn packets_that_no_place_was_left_for_are_added_up_over_processors() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join("proc").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        assert_eq!(tracked(folder.path()), []);
+        write("sys/net/netfilter/nf_conntrack_max", "262144\n");
+        write("sys/net/netfilter/nf_conntrack_count", "0\n");
+        assert_eq!(tracked(folder.path()), []);
+        write("sys/net/netfilter/nf_conntrack_count", "143025\n");
+        let places = [(Gauge::TrackedConnections, 143_025), (Gauge::TrackedConnectionsLimit, 262_144)];
+        assert_eq!(tracked(folder.path()), places);
+        let text = "entries  clashres found new invalid ignore delete chainlength insert insert_failed drop early_drop\n\
+                    00022eb1  00000000 00000000 00000000 00000002 00000000 00000000 00000000 00000000 00000000 000018d3 00000002\n\
+                    00022eb1  00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 000002de 00000000\n";
+        write("net/stat/nf_conntrack", text);
+        assert_eq!(tracked(folder.path()), [&places[..], &[(Gauge::TrackingDrops, 0x18d3 + 0x2de)]].concat());
     }
 
     #[test]

@@ -239,6 +239,7 @@ impl Kernel {
             if machine.is_empty() {
                 figures.extend(kernel_text::longest_accept_queue(Path::new("/")));
             }
+            figures.extend(kernel_text::tracked(Path::new("/")));
             figures.extend(kernel_text::processors(Path::new("/")));
             figures.extend(kernel_text::swapped(Path::new("/")));
             if self.unified.is_empty() {

@@ -24,16 +24,19 @@ impl fmt::Display for OrderChoice {
     }
 }
 
-/// What is measured where nothing is asked for.
-const BY_DEFAULT: OrderChoice = OrderChoice::Always(BlockOrder::Windows);
+impl Default for OrderChoice {
+    fn default() -> Self {
+        Self::Always(BlockOrder::Windows)
+    }
+}
 
-/// `--order`: `windows`, `turns` or `auto`.
-pub(crate) fn read_order(typed: Option<&str>, mistakes: &mut Gathered) -> OrderChoice {
+/// `--order`: `windows`, `turns` or `auto`; where nothing is asked for, what the command has by default.
+pub(crate) fn read_order(typed: Option<&str>, by_default: OrderChoice, mistakes: &mut Gathered) -> OrderChoice {
     let known = BlockOrder::ALL.map(|(name, order)| (name, OrderChoice::Always(order)));
     let mut known = known.into_iter().chain([("auto", OrderChoice::Auto)]);
     let read = |typed: &str| known.find(|(name, _)| *name == typed).map(|(_, choice)| choice);
     let problem = "is not windows, turns or auto";
-    mistakes.value(("--order", typed), BY_DEFAULT, read, problem, "for example --order auto")
+    mistakes.value(("--order", typed), by_default, read, problem, "for example --order auto")
 }
 
 /// Turns are for loads that are the same whenever they begin: clients that wait for their answers.
@@ -76,7 +79,7 @@ mod tests {
             (Some("auto"), "open:50", false, OrderChoice::Auto, None),
         ] {
             let mut mistakes = Gathered::default();
-            let read = read_order(typed, &mut mistakes);
+            let read = read_order(typed, windows, &mut mistakes);
             let order = settle_order(read, &load.parse().unwrap(), is_scenario, &mut mistakes);
             assert_eq!(order, expected, "{typed:?} {load}");
             match (problem, mistakes.finish(Ok(()))) {
@@ -84,5 +87,7 @@ mod tests {
                 (Some(problem), told) => assert!(told.unwrap_err().to_string().contains(problem), "{typed:?} {load}"),
             }
         }
+        let by_default = read_order(None, OrderChoice::Auto, &mut Gathered::default());
+        assert_eq!(by_default, OrderChoice::Auto);
     }
 }

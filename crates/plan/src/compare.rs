@@ -135,6 +135,8 @@ pub(crate) struct Given<'a> {
     pub(crate) side: Option<ChangeMetric>,
     /// Whether it may be measured in a cluster.
     pub(crate) in_cluster: bool,
+    /// How the cases of a block are measured where nothing is asked for.
+    pub(crate) order: OrderChoice,
 }
 
 /// What decides about a change.
@@ -246,7 +248,7 @@ impl ComparePlan {
     ///
     /// All mistakes of the command line and of the files that it names.
     pub fn read(flags: &CompareFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
-        Self::read_given(flags, Given::default(), machine, catalogue)
+        Self::read_given(flags, Given { order: OrderChoice::Auto, ..Given::default() }, machine, catalogue)
     }
 
     /// The same of a comparison that an open part may follow.
@@ -260,7 +262,8 @@ impl ComparePlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
-        Self::read_given(flags, Given { open_part: Some(at), in_cluster: true, ..Given::default() }, machine, catalogue)
+        let given = Given { open_part: Some(at), in_cluster: true, order: OrderChoice::Auto, ..Given::default() };
+        Self::read_given(flags, given, machine, catalogue)
     }
 
     /// Reads the plan of one side of a change, about which a metric decides.
@@ -274,7 +277,7 @@ impl ComparePlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
-        let given = Given { side: Some(decides), in_cluster: true, ..Given::default() };
+        let given = Given { side: Some(decides), in_cluster: true, order: OrderChoice::Auto, ..Given::default() };
         Self::read_given(flags, given, machine, catalogue)
     }
 
@@ -413,7 +416,7 @@ impl ComparePlan {
             ["--order", "study.order"],
             &flags.order.order,
             |all| all.study.as_ref()?.order.as_ref(),
-            read_order,
+            |typed, mistakes| read_order(typed, given.order, mistakes),
         );
         let at = given
             .open_part

@@ -211,8 +211,9 @@ pub struct AtFlag {
 /// How the cases of a round are measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OrderFlag {
-    /// How the cases of a round are measured. windows: one after another; turns (experimental): all servers are started and
-    /// get the load alternately, about 0.4 s each; auto: turns if they are reliable for this load [default: windows]
+    /// How the cases of a round are measured. windows: one after another; turns: all servers are started and get the load
+    /// alternately, about 0.4 s each, so that a busy moment of the machine meets them all; auto: turns if they are reliable
+    /// for this load [default: auto]
     #[arg(long, value_name = "ORDER", help_heading = "Study")]
     pub order: Option<String>,
 }

@@ -64,11 +64,11 @@ fn what_is_no_stream_of_an_agent_is_told_from_one() {
             came(text.trim())
         }),
         ("a flood", vec![b'y'; MOST_BEFORE + 20], came(&"y".repeat(300))),
-        ("half a preamble", preamble()[..17].to_vec(), came("\0stampede-agent\x001")),
+        ("half a preamble", preamble()[..17].to_vec(), came("\0stampede-agent\x002")),
         ("no version", theirs("x\n"), came("\0stampede-agent\0x")),
         ("a version without end", theirs(&"1".repeat(100)), came(&format!("\0stampede-agent\0{}", "1".repeat(100)))),
         ("a terminal", theirs("1 0.1.0\r\n"), LineError::Terminal),
-        ("another protocol", theirs("2 9.9.9\n"), other(2, "9.9.9")),
+        ("another protocol", theirs("1 9.9.9\n"), other(1, "9.9.9")),
         ("another program", theirs("1 9.9.9\n"), other(1, "9.9.9")),
         ("a preamble alone", preamble(), LineError::Ended),
         ("half a header", with(header(0, 1, 1)[..5].to_vec()), LineError::Truncated),

@@ -54,11 +54,19 @@ fn cut(window: Duration, cycle: Duration) -> u32 {
     (window.as_secs_f64() / AIM.max(cycle * CYCLES).as_secs_f64()).round() as u32
 }
 
-/// Whether deployments alternate often enough in a window of this length where a client waits so long for an answer of the slowest: in
-/// four turns at least, or in as many as quick answers have.
+/// Why deployments do not alternate often enough in windows of this length, where a client waits so long for an answer, or waits no
+/// time as far as is known; nothing where each has four turns or more.
 #[must_use]
-pub fn alternates(window: Duration, cycle: Duration) -> bool {
-    cut(window, cycle) >= cut(window, Duration::ZERO).min(ENOUGH)
+pub fn too_few(window: Duration, cycle: Duration) -> Option<String> {
+    let few = |cycle| cut(window, cycle) < ENOUGH;
+    let window = window.as_secs_f64();
+    if few(Duration::ZERO) {
+        return Some(format!("a window of {window} s has too few turns"));
+    }
+    few(cycle).then(|| {
+        let waits = cycle.as_secs_f64();
+        format!("a client waits {waits:.2} s for an answer, so that a window of {window} s has too few turns")
+    })
 }
 
 /// The turns of a block: rounds, in each of which every deployment has one, in an order that is drawn again. A window's length is cut
@@ -93,6 +101,15 @@ pub(crate) fn rounds(seed: u64, block: u32, paces: &[Pace], window: Duration) ->
     (0..turns).map(round).collect()
 }
 
+/// Which deployment has its turn when, in each of the first rounds of a block: places among those that are up together, in the block's
+/// order. How fast they answer changes the length of turns, not their order.
+#[must_use]
+pub fn turn_orders(seed: u64, block: u32, deployments: usize, rounds: u32) -> Vec<Vec<usize>> {
+    let pace = Pace { cycle: Duration::ZERO, quota_period: None };
+    let planned = self::rounds(seed, block, &vec![pace; deployments], AIM * rounds);
+    planned.into_iter().map(|round| round.into_iter().map(|turn| turn.deployment).collect()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,16 +139,27 @@ mod tests {
     }
 
     #[test]
-    fn slow_answers_leave_too_few_turns() {
-        for (window, cycle, enough) in [
-            (8000, 5, true),
-            (8000, 500, true),
-            (8000, 600, false),
-            (3000, 240, false),
-            (1000, 5, true),
-            (1000, 110, false),
+    fn the_order_of_turns_is_that_of_their_plan() {
+        let slow = Pace { cycle: 90 * MS, quota_period: None };
+        let planned = rounds(3, 2, &[FAST, slow, FAST], 8000 * MS);
+        let of_plan: Vec<Vec<usize>> =
+            planned.iter().map(|round| round.iter().map(|turn| turn.deployment).collect()).collect();
+        assert_eq!(turn_orders(3, 2, 3, of_plan.len() as u32), of_plan);
+    }
+
+    #[test]
+    fn slow_answers_and_short_windows_leave_too_few_turns() {
+        let slow = Some("a client waits 0.24 s for an answer, so that a window of 3 s has too few turns");
+        for (window, cycle, problem) in [
+            (8000, 0, None),
+            (8000, 500, None),
+            (3000, 90, None),
+            (3000, 240, slow),
+            (2000, 5, None),
+            (1000, 5, Some("a window of 1 s has too few turns")),
+            (1000, 300, Some("a window of 1 s has too few turns")),
         ] {
-            assert_eq!(alternates(window * MS, cycle * MS), enough, "{window} {cycle}");
+            assert_eq!(too_few(window * MS, cycle * MS).as_deref(), problem, "{window} {cycle}");
         }
     }
 

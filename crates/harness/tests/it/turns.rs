@@ -122,6 +122,24 @@ async fn where_a_rest_changes_a_deployment_windows_take_the_place_of_turns() {
     );
 }
 
+/// A study without pilots learns from its warm-ups how long clients wait.
+#[tokio::test(start_paused = true)]
+async fn where_answers_are_slow_windows_take_the_place_of_turns_that_nobody_asked_for() {
+    let platform =
+        FakePlatform::new(|launch| FakeLifetime::serving(BODY, if launch.unit() == "b" { 2.0 } else { 1000.0 }));
+    for (order_why, expected) in [(None, vec![2, 2, 2, 2]), (Some("they fit into the memory"), vec![0; 4])] {
+        let mut bench = bench(&["a", "b"]);
+        bench.study.groundwork.order_why = order_why.map(str::to_owned);
+        let heard = bench.run(&platform).await;
+        let turns: Vec<_> = heard.trials.iter().map(|trial| trial.measurement.as_ref().unwrap().turns.len()).collect();
+        assert_eq!(turns, expected, "{order_why:?}");
+        let why = heard.windows_from.map(|windows_from| (windows_from.block, windows_from.why));
+        let told = "b: a client waits 4.00 s for an answer, so that a window of 4 s has too few turns".to_owned();
+        assert_eq!(why, order_why.map(|_| (1, told)));
+        assert_eq!(platform.up(), 0);
+    }
+}
+
 /// What reads its memory from a disk again; a page now and then does not matter.
 #[tokio::test(start_paused = true)]
 async fn memory_that_is_read_from_a_disk_again_ends_turns() {

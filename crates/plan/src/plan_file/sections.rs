@@ -163,9 +163,9 @@ pub(crate) struct StudySection {
     /// Time limit for rounds: auto. By default 10m, or longer if three rounds need it.
     #[schemars(extend("examples" = ["10m"]))]
     pub(crate) max_time: Option<Text>,
-    /// How the cases of a round are measured: windows, the default, one after the other; turns, all up together and measured
-    /// in turns of about 0.4 s; auto, turns where these are reliable.
-    #[schemars(extend("examples" = ["turns", "auto"]))]
+    /// How the cases of a round are measured: windows, one after the other; turns, all up together and measured in turns of
+    /// about 0.4 s; auto, the default of compare and gate, turns where these are reliable.
+    #[schemars(extend("examples" = ["turns", "windows"]))]
     pub(crate) order: Option<Text>,
     /// Then latency is measured under an open load: at this share of what the slowest candidate answers, 1% to 95%.
     #[schemars(extend("examples" = ["70%"]))]

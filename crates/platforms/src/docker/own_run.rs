@@ -33,8 +33,11 @@ use crate::layout::folder::Folder;
 use crate::runs::group::told;
 use crate::runs::process_owner::ProcessOwner;
 
-/// How often is looked whether a container listens.
+/// How often is looked whether a container listens, or has ended.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long after its first process's end an engine may take to notice that a container has ended.
+const NOTICE_TIME: Duration = Duration::from_secs(2);
 
 /// What is to run.
 #[derive(Clone, Debug)]
@@ -257,12 +260,23 @@ impl Maker<'_> {
         let seen = docker.inspect_container(&container, None).await.map_err(api("inspect a container"))?;
         let (first, group) = match group(&seen, &container, self.engine.holding) {
             Ok(found) => found,
-            // It may have ended before it was looked at.
-            Err(error) => return Err(container_end::ended(docker, &container).await.unwrap_or(error)),
+            Err(error) => return Err(self.ended_early(&container).await.unwrap_or(error)),
         };
         let inside = Inside { engine: self.engine.clone(), container };
         let (name, ports, address) = (name.to_owned(), ports.to_vec(), address(&seen));
         Ok(Member { inside, name, address, group, first, ports })
+    }
+
+    /// That a container ended before its first process was looked at, which the engine notices a moment after the kernel.
+    async fn ended_early(&self, container: &str) -> Option<DockerError> {
+        let begun = Instant::now();
+        loop {
+            let ended = container_end::ended(&self.engine.docker, container).await;
+            if ended.is_some() || begun.elapsed() >= NOTICE_TIME {
+                return ended;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// The web server, with its configuration and the files that it sends, in the network of the container behind it.

@@ -20,11 +20,20 @@ const PORT_REST: f64 = 60.0;
 /// Ports for 170 new connections a second.
 const ENOUGH_PORTS: u64 = 10_000;
 
+/// A closed connection that is tracked keeps its place for 120 s
+/// ([nf_conntrack](https://docs.kernel.org/networking/nf_conntrack-sysctl.html), `nf_conntrack_tcp_timeout_time_wait`).
+const PLACE_REST: f64 = 120.0;
+
+/// Places for 1,000 new connections a second.
+const ENOUGH_PLACES: u64 = 120_000;
+
 pub(super) struct Network {
     /// Absent where there is no limit.
     files: Option<u64>,
     backlog: Option<u64>,
     ports: Option<(u64, u64)>,
+    /// How many connections the kernel tracks at most; absent where it tracks none.
+    places: Option<u64>,
 }
 
 pub(super) fn read() -> Network {
@@ -32,15 +41,18 @@ pub(super) fn read() -> Network {
         let (from, to) = range.split_once(char::is_whitespace)?;
         Some((from.parse().ok()?, to.trim().parse().ok()?))
     });
+    let setting = |name: &str| -> Option<u64> { text(format!("/proc/sys/net/netfilter/{name}"))?.parse().ok() };
+    let tracks = setting("nf_conntrack_count").is_some_and(|count| count > 0);
     Network {
         files: getrlimit(Resource::Nofile).maximum,
         backlog: text("/proc/sys/net/core/somaxconn").and_then(|text| text.parse().ok()),
         ports,
+        places: setting("nf_conntrack_max").filter(|_| tracks),
     }
 }
 
 pub(super) fn judge(network: &Network) -> Vec<Finding> {
-    let Network { files, backlog, ports } = *network;
+    let Network { files, backlog, ports, places } = *network;
     let files = match files {
         None => fine("open-files", "any number of open files"),
         Some(files) => {
@@ -78,7 +90,17 @@ pub(super) fn judge(network: &Network) -> Vec<Finding> {
         };
         with(finding, "ports", count as f64)
     });
-    [Some(files), backlog, ports].into_iter().flatten().collect()
+    let places = places.map(|places| {
+        let rate = places as f64 / PLACE_REST;
+        let text = format!("{places} tracked connections, enough for {rate:.0} new ones a second");
+        let finding = if places < ENOUGH_PLACES {
+            warning("connection-table", text, "make the table larger: sysctl net.netfilter.nf_conntrack_max=1048576")
+        } else {
+            fine("connection-table", text)
+        };
+        with(finding, "tracked_connections_limit", places as f64)
+    });
+    [Some(files), backlog, ports, places].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -90,16 +112,21 @@ mod tests {
         for (name, network, expected) in [
             (
                 "as Debian has it",
-                Network { files: Some(1 << 20), backlog: Some(4_096), ports: Some((32_768, 60_999)) },
-                vec![Severity::Info; 3],
+                Network {
+                    files: Some(1 << 20),
+                    backlog: Some(4_096),
+                    ports: Some((32_768, 60_999)),
+                    places: Some(262_144),
+                },
+                vec![Severity::Info; 4],
             ),
             (
                 "tight",
-                Network { files: Some(1_024), backlog: Some(128), ports: Some((50_000, 50_999)) },
-                vec![Severity::Warning; 3],
+                Network { files: Some(1_024), backlog: Some(128), ports: Some((50_000, 50_999)), places: Some(65_536) },
+                vec![Severity::Warning; 4],
             ),
-            ("too tight", Network { files: Some(64), backlog: None, ports: None }, vec![Severity::Error]),
-            ("no limit", Network { files: None, backlog: None, ports: None }, vec![Severity::Info]),
+            ("too tight", Network { files: Some(64), backlog: None, ports: None, places: None }, vec![Severity::Error]),
+            ("no limit", Network { files: None, backlog: None, ports: None, places: None }, vec![Severity::Info]),
         ] {
             let severities: Vec<Severity> = judge(&network).iter().map(|finding| finding.severity).collect();
             assert_eq!(severities, expected, "{name}");

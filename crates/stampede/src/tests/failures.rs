@@ -22,7 +22,7 @@ fn compare(lifetime: FakeLifetime) -> (MadeUp, Said) {
     let app = workload("fatal");
     let args = ["compare", &app, "--runtimes", "nginx-fpm,apache-mod-php", "--rounds", "1", "--duration", "2s"];
     let more = ["--warm-up", "1s", "--no-yard-stick", "--memory", "64Mi", "--cpus", "0.5", "--json", "-"];
-    let said = machine.run(&[&args[..], &more[..]].concat());
+    let said = machine.run(&[&args[..], &more[..], &["--order", "windows"]].concat());
     (machine, said)
 }
 

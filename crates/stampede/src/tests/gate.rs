@@ -60,7 +60,7 @@ fn a_change_that_costs_nothing_passes_and_so_does_one_that_is_faster() {
 fn a_gate_that_was_interrupted_goes_on_where_it_was_left() {
     let (machine, quick, slow) = machine();
     let machine = machine.interrupted(&[(Duration::from_secs(16), false)]);
-    let rounds = ["--rounds", "4"];
+    let rounds = ["--rounds", "4", "--order", "windows"];
     let said = machine.run(&gate(&quick, &slow, &rounds));
     assert_eq!(said.code, 130, "{said:?}");
     assert!(said.words().contains("the same command with --resume continues"), "{}", said.stderr);
@@ -69,7 +69,7 @@ fn a_gate_that_was_interrupted_goes_on_where_it_was_left() {
     assert_eq!(whole.run(&gate(&quick, &slow, &rounds)).code, 1);
     assert!(before > 0 && before < whole.launches(), "{before}");
     let machine = machine.then(by_folder);
-    let said = machine.run(&gate(&quick, &slow, &["--rounds", "4", "--resume"]));
+    let said = machine.run(&gate(&quick, &slow, &[&rounds[..], &["--resume"]].concat()));
     assert_eq!(said.code, 1, "{said:?}");
     assert!(machine.launches() < before + whole.launches(), "{before} and {}", machine.launches());
     let stored = machine.run(&["gate", "study:latest", "study:latest", "--resume"]);
@@ -143,7 +143,7 @@ fn a_metric_that_a_trial_lacks_and_an_answer_that_changed_are_errors() {
 #[test]
 fn a_gate_keeps_to_its_time_and_says_where_that_is_too_short() {
     let machine = MadeUp::new(|launch| FakeLifetime {
-        launch: Duration::from_secs(if is_of(launch, "slow") { 12 } else { 1 }),
+        launch: Duration::from_secs(if is_of(launch, "slow") { 10 } else { 1 }),
         ..FakeLifetime::serving(BODY, 1000.0 + (launch.number * 29 % 311) as f64)
     });
     let [one, slow] = ["one", "slow"].map(|name| machine.application(name));

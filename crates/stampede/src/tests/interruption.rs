@@ -9,7 +9,7 @@ use super::made_up::{BODY, MadeUp, workload};
 fn plan(app: &str) -> Vec<String> {
     let words = ["compare", app, "--runtimes", "nginx-fpm,apache-mod-php", "--rounds", "3", "--duration", "5s"];
     let more = ["--warm-up", "1s", "--seed", "7", "--no-yard-stick", "--cpus", "0.5", "--memory", "256Mi"];
-    words.into_iter().chain(more).map(str::to_owned).collect()
+    words.into_iter().chain(more).chain(["--order", "windows"]).map(str::to_owned).collect()
 }
 
 fn run(machine: &MadeUp, words: &[String], more: &[&str]) -> super::made_up::Said {
@@ -36,6 +36,23 @@ fn a_signal_ends_it_at_once_and_what_was_measured_is_kept() {
     let trials: usize =
         study["cases"].as_array().unwrap().iter().map(|case| case["trials"].as_array().unwrap().len()).sum();
     assert_eq!(trials, 2);
+}
+
+/// A round in turns takes 21 s.
+#[test]
+fn a_round_in_turns_is_lost_where_it_is_cut_and_measured_again() {
+    for (seconds, kept) in [(15, 0), (30, 2)] {
+        let machine = machine().interrupted(&[(Duration::from_secs(seconds), false)]);
+        let words: Vec<String> = plan(&workload("fatal")).into_iter().filter(|word| word != "windows").collect();
+        let words = [&words[..], &["turns".to_owned()]].concat();
+        let said = run(&machine, &words, &[]);
+        assert_eq!(said.code, 130, "{said:?}");
+        assert!(said.words().contains(&format!("{kept} finished trials are kept")), "{}", said.stderr);
+        let before = machine.launches();
+        let machine = machine.then(|_| FakeLifetime::serving(BODY, 1000.0));
+        let said = run(&machine, &words, &["--resume"]);
+        assert_eq!((said.code, machine.launches()), (0, before + 6 - kept), "{said:?}");
+    }
 }
 
 #[test]
