@@ -180,7 +180,8 @@ pub trait Running: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// The processes that are copies of their parent and run the same program: the workers of a server that forks.
+    /// The processes that are copies of their parent and run the same program: the workers of a server that forks, without those of
+    /// services beside it.
     fn forks(&self) -> BTreeSet<u32>;
 
     /// The last lines that a unit wrote to its standard output, standard error and log files.

@@ -249,7 +249,7 @@ impl Running for OwnRunning {
     }
 
     fn forks(&self) -> BTreeSet<u32> {
-        forks(self.group.as_ref())
+        forks(self.group.as_ref(), &[])
     }
 
     fn logs(&self, _unit: &UnitId) -> LogTail {

@@ -256,7 +256,7 @@ impl Running for DockerRunning {
     }
 
     fn forks(&self) -> BTreeSet<u32> {
-        forks(self.sandbox.group.as_ref())
+        forks(self.sandbox.group.as_ref(), &self.parts)
     }
 
     fn logs(&self, unit: &UnitId) -> LogTail {

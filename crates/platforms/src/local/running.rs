@@ -220,7 +220,7 @@ impl Running for LocalRunning {
     }
 
     fn forks(&self) -> BTreeSet<u32> {
-        group::forks(self.group())
+        group::forks(self.group(), &self.parts)
     }
 
     fn logs(&self, unit: &UnitId) -> LogTail {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_cgroup::{Bound, FileError, Group, QUOTA_PERIOD, V1Folders};
-use stampede_core::{Bytes, Cpus, EnforcedLimits, Limit, Limits, MeterSource, Part, with_causes};
+use stampede_core::{Bytes, Cpus, EnforcedLimits, Limit, Limits, MeterSource, Part, Topology, with_causes};
 use stampede_seam::ReadBackError;
 
 use super::process_table;
@@ -72,9 +72,12 @@ pub(crate) fn enforced(group: Option<&Group>) -> Result<EnforcedLimits, ReadBack
     Ok(EnforcedLimits { cpus, period, memory })
 }
 
-/// Its processes that are children of processes of the same program.
-pub(crate) fn forks(group: Option<&Group>) -> BTreeSet<u32> {
-    let members = group.and_then(|group| group.processes().ok()).unwrap_or_default();
-    let forks = members.into_iter().filter(|pid| process_table::is_fork(*pid));
+/// The processes of a run, or where it has parts, of its replicas, that are children of processes of the same program.
+pub(crate) fn forks(group: Option<&Group>, parts: &[String]) -> BTreeSet<u32> {
+    let Some(group) = group else { return BTreeSet::new() };
+    let replicas = parts.iter().filter(|part| Topology::is_replica(part)).map(|part| group.child(part));
+    let of_server: Vec<Group> = if parts.is_empty() { vec![group.clone()] } else { replicas.collect() };
+    let members = of_server.iter().flat_map(|group| group.processes().unwrap_or_default());
+    let forks = members.filter(|pid| process_table::is_fork(*pid));
     forks.map(|pid| pid.as_raw_pid().cast_unsigned()).collect()
 }
