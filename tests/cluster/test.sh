@@ -7,25 +7,27 @@
 #   kills     a Stampede that is killed at random moments, on three nodes (kills.sh)
 #   away      an API server that is away for a while, on three nodes (away.sh)
 #   wrong     what else may be wrong, on three nodes (wrong.sh)
+#   services  PostgreSQL beside two replicas, and studies that are resumed, on three nodes (services.sh); POSTGRES_ENTRYPOINT=FILE is what
+#             starts PostgreSQL in place of postgres.sh: docker-entrypoint.sh of its makers' image
 #   up        nothing: three nodes are there until standard input ends (up.sh)
 #   frankenphp  an image of FrankenPHP with its makers' Caddyfile, on three nodes (frankenphp.sh); FRANKENPHP=FILE is the program
 #
 # STAMPEDE=FILE tries that program in place of one that is built here; on three nodes, several parts may be given at once.
 #
-# Needs root, Go, containerd, runc, the CNI plugins (containernetworking-plugins), gcc, curl and jq. A cold build takes some 10 minutes. What is
+# Needs root, Go, containerd, runc, the CNI plugins (containernetworking-plugins), gcc, curl and jq; services needs PostgreSQL. A cold build takes some 10 minutes. What is
 # printed is what is seen; the exit code is that of the first check that fails.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 part=${1:-all}
 case $part in
 all)
-    for part in load compare "nodes wrong away kills"; do tests/cluster/test.sh $part; done
+    for part in load compare "nodes services wrong away kills"; do tests/cluster/test.sh $part; done
     exit
     ;;
 load | compare) nodes=1 ;;
-nodes | kills | away | wrong | up | frankenphp) nodes=3 ;;
+nodes | services | kills | away | wrong | up | frankenphp) nodes=3 ;;
 *)
-    echo "there is no part $part: load, compare, nodes, kills, away, wrong, up or frankenphp" >&2
+    echo "there is no part $part: load, compare, nodes, services, kills, away, wrong, up or frankenphp" >&2
     exit 2
     ;;
 esac
@@ -75,6 +77,10 @@ if [ -n "${FRANKENPHP:-}" ]; then
     tests/cluster/image.sh "$FRANKENPHP" localhost/frankenphp:test "$work/frankenphp.tar" "$work/franken" \
         run --config /etc/frankenphp/Caddyfile
     images+=("$work/frankenphp.tar")
+fi
+
+if [[ " $* " = *" services "* ]] || [ $part = all ]; then
+    . tests/cluster/postgres-image.sh
 fi
 
 mkfifo "$work/line.$$"

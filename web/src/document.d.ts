@@ -336,6 +336,10 @@ export interface WireBalancer {
   upstream_keepalive: number;
 }
 export interface WireService {
+  /**
+   * The image that it is, in a cluster.
+   */
+  image: string | null;
   kind: string;
   settings: {
     [k: string]: string;

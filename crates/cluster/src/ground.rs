@@ -24,6 +24,8 @@ pub struct GroundOrder {
     pub cpus: f64,
     /// What each deployment may use.
     pub limits: Limits,
+    /// The node of all deployments, where it is not to be chosen.
+    pub node: Option<String>,
 }
 
 /// What a study has in a cluster before it begins. Dropping it ends all of it.
@@ -66,7 +68,7 @@ impl Ground {
         note: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, ClusterError> {
         // All must find room at once: the deployment's is held until the generators have theirs.
-        let holder = Server::placeholder(run, &server_order(order.limits, None), note).await?;
+        let holder = Server::placeholder(run, &server_order(order.limits, order.node.as_deref()), note).await?;
         let failed = |pod: &str, problem: String| ClusterError::NotStarted { pod: pod.to_owned(), problem };
         let pod = holder.pods().first().ok_or_else(|| failed("of a deployment", "there is none".to_owned()))?;
         let node = pod.node.clone();

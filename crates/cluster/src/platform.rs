@@ -1,5 +1,7 @@
 //! Launches images as pods on the node of a study.
 
+mod services;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,7 +13,7 @@ use futures_util::future::join_all;
 use stampede_core::{
     Address, AddressId, App, Availability, Container, Cpus, Deployment, Endpoint, EnforcedLimits, Finding, Found, Fut,
     ImageSource, Install, Limit, Limits, Machine, MakersImage, Places, Program, Ready, Requirement, Terms, Unit,
-    Volume,
+    UnitId, Volume,
 };
 use stampede_kubernetes::{ClusterError, FoundPod, Pods, Server, ServerOrder};
 use stampede_seam::{
@@ -19,6 +21,7 @@ use stampede_seam::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
+use self::services::{Beside, endpoints, is_service};
 use crate::ground::{Ground, server_order};
 use crate::pod_agent::PodAgent;
 use crate::pod_vantage::PodVantage;
@@ -130,6 +133,23 @@ impl ClusterPlatform {
         Err(LaunchError::Lost(format!("{lost}; {}", self.over().unwrap_or(problem))))
     }
 
+    /// What was found of a container before.
+    fn known(&self, container: &Container, program: &Program) -> Option<FoundContainer> {
+        let is_it = |(known, of, _): &&(Container, Program, FoundContainer)| known == container && of == program;
+        let all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().find(is_it).map(|(_, _, found)| found.clone())
+    }
+
+    /// What the node's runtime knows an image by that was found.
+    fn id_of(&self, image: &str) -> String {
+        let all = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all.iter().find_map(|(name, found)| match found {
+            Availability::Found(Found { version, .. }) if name == image => Some(version.clone()),
+            _ => None,
+        });
+        found.unwrap_or_default()
+    }
+
     /// The port of a container, and what its image needs; found in a pod of its own, so that what is measured begins untouched.
     async fn found(
         &self,
@@ -137,11 +157,6 @@ impl ClusterPlatform {
         program: &Program,
         order: &ServerOrder,
     ) -> Result<FoundContainer, String> {
-        let is_it = |(known, of, _): &&(Container, Program, FoundContainer)| known == container && of == program;
-        let known = self.found.lock().unwrap_or_else(PoisonError::into_inner).iter().find(is_it).cloned();
-        if let Some((_, _, found)) = known {
-            return Ok(found);
-        }
         let (mut order, mut needs) = (order.clone(), BTreeMap::new());
         let port = loop {
             let look = self.look_apart(container, &order).await?;
@@ -182,76 +197,109 @@ impl ClusterPlatform {
         look
     }
 
+    /// Starts pods of a unit.
+    async fn start(&self, order: &ServerOrder, unit: &UnitId) -> Result<Server, LaunchError> {
+        let server = Server::start(&self.ground.run, order, &self.tell).await;
+        server.map_err(|error| match error {
+            // It had room when the study began.
+            ClusterError::NoRoom { .. } => LaunchError::Lost(self.no_room.get_or_init(|| error.to_string()).clone()),
+            error => failed(unit)(error.to_string()),
+        })
+    }
+
     async fn begin(&self, deployment: &Deployment, terms: &Terms) -> Result<ClusterRunning, LaunchError> {
         let nothing = |what: &str| LaunchError::Prepare(format!("{what}: a cluster serves images alone"));
         let container = deployment.container.as_ref().ok_or_else(|| nothing("it is no image"))?;
-        let unit = deployment.units.first().ok_or_else(|| nothing("there is no unit"))?;
-        let failed = |problem: String| LaunchError::Start { unit: unit.id.clone(), problem };
+        let units: Vec<&Unit> = deployment.units.iter().filter(|unit| !is_service(unit)).collect();
+        let unit = *units.first().ok_or_else(|| nothing("there is no unit"))?;
         let eyes = self.seen().await?;
         let limits = terms.part_of(&unit.id).and_then(|part| part.share).unwrap_or(terms.total);
-        let one = self.order(container, unit, limits)?;
-        let replicas = u32::try_from(deployment.units.len()).unwrap_or(u32::MAX);
-        let FoundContainer { port, env } = self.found(container, &unit.program, &one).await.map_err(failed)?;
-        let mut order = ServerOrder { replicas, ..one };
-        order.env.extend(env);
-        let server = Server::start(&self.ground.run, &order, &self.tell).await;
-        let server = server.map_err(|error| match error {
-            // It had room when the study began.
-            ClusterError::NoRoom { .. } => LaunchError::Lost(self.no_room.get_or_init(|| error.to_string()).clone()),
-            error => failed(error.to_string()),
-        })?;
-        let pods = server.pods();
-        if let Some(problem) = pods.iter().find_map(|pod| check(pod, container).err()) {
-            server.end().await.map_err(|error| failed(error.to_string()))?;
-            return Err(failed(problem));
-        }
-        let of = &server;
-        let each = join_all(pods.iter().map(|pod| async move {
-            let (look, agent) = tokio::join!(self.look(of, pod, Some(port)), agent(of, pod));
-            match (look, agent) {
-                (Ok(ContainerLook { port: Err(problem), .. }), _) | (Err(problem), _) | (_, Err(problem)) => {
-                    Err(explained(of, pod, problem).await)
+        let FoundContainer { port, env } = match self.known(container, &unit.program) {
+            Some(found) => found,
+            None => {
+                // What it does to services while it is looked at is gone before it is measured.
+                let services = self.services(deployment, terms).await?;
+                let order = self.order(container, unit, limits, &places(&endpoints(&services)))?;
+                let found = self.found(container, &unit.program, &order).await;
+                for Beside { server, .. } in services {
+                    server.end().await.map_err(|error| failed(&unit.id)(error.to_string()))?;
                 }
-                (Ok(look), Ok(agent)) => Ok((look, agent)),
-            }
-        }));
-        let seen = match each.await.into_iter().collect::<Result<Vec<_>, _>>() {
-            Ok(seen) => seen,
-            Err(problem) => {
-                server.end().await.map_err(|error| failed(error.to_string()))?;
-                return Err(failed(problem));
+                found.map_err(failed(&unit.id))?
             }
         };
-        let inside = seen.iter().map(|(look, agent)| (agent.clone(), look.meter.clone())).collect();
-        let vantage = Arc::new(eyes.with_inside(inside));
+        let services = self.services(deployment, terms).await?;
+        let mut endpoints = endpoints(&services);
+        let one = self.order(container, unit, limits, &places(&endpoints))?;
+        let replicas = u32::try_from(units.len()).unwrap_or(u32::MAX);
+        let mut order = ServerOrder { replicas, ..one };
+        order.env.extend(env);
+        let server = self.start(&order, &unit.id).await?;
+        let seen = self.seen_in(&server, container, port).await;
+        let (server, seen) = or_ended(server, seen).await.map_err(failed(&unit.id))?;
         let age = seen.iter().map(|(look, _)| look.age).max().unwrap_or_default();
-        let started = Moment::new(vantage.now().since_start().saturating_sub(age));
-        let mut endpoints = BTreeMap::new();
-        let mut serving = Vec::new();
-        for ((unit, pod), (look, agent)) in deployment.units.iter().zip(pods).zip(seen) {
+        let (mut servers, mut serving, mut inside) = (Vec::new(), Vec::new(), Vec::new());
+        for Beside { server, pod, meter } in services {
+            servers.push(server);
+            inside.push((pod.agent.clone(), meter));
+            serving.push(pod);
+        }
+        let mut front = None;
+        for ((unit, pod), (look, agent)) in units.into_iter().zip(server.pods()).zip(seen) {
             let target = Endpoint::Tcp(SocketAddr::new(pod.address, port));
             if let Ready::Port(address) = &unit.ready {
                 endpoints.insert(address.clone(), target.clone());
             }
+            front.get_or_insert_with(|| target.clone());
+            let enforced = enforced(&look, limits);
+            inside.push((agent.clone(), look.meter));
             serving.push(ServingPod {
                 part: terms.part_of(&unit.id).map(|part| part.name.clone()),
                 unit: unit.id.clone(),
                 agent,
                 target,
-                enforced: enforced(&look, limits),
+                enforced,
             });
         }
-        let front = serving.first().map(|pod| pod.target.clone()).ok_or_else(|| nothing("it has no pod"))?;
+        servers.push(server);
+        let vantage = Arc::new(eyes.with_inside(inside));
+        let started = Moment::new(vantage.now().since_start().saturating_sub(age));
+        let front = front.ok_or_else(|| nothing("it has no pod"))?;
         // What is said to no pod in particular, the first is asked.
         for Address { id, .. } in &deployment.addresses {
             endpoints.entry(id.clone()).or_insert_with(|| front.clone());
         }
         let places = places(&endpoints);
-        Ok(ClusterRunning::new(server, serving, vantage, (front, endpoints, places), started))
+        Ok(ClusterRunning::new(servers, serving, vantage, (front, endpoints, places), started))
+    }
+
+    /// Each pod of a container with who is in it, once it listens.
+    async fn seen_in(
+        &self,
+        server: &Server,
+        container: &Container,
+        port: u16,
+    ) -> Result<Vec<(ContainerLook, PodAgent)>, String> {
+        server.pods().iter().try_for_each(|pod| check(pod, &container.image, &container.id))?;
+        let each = join_all(server.pods().iter().map(|pod| async move {
+            let (look, agent) = tokio::join!(self.look(server, pod, Some(port)), agent(server, pod));
+            match (look, agent) {
+                (Ok(ContainerLook { port: Err(problem), .. }), _) | (Err(problem), _) | (_, Err(problem)) => {
+                    Err(explained(server, pod, problem).await)
+                }
+                (Ok(look), Ok(agent)) => Ok((look, agent)),
+            }
+        }));
+        each.await.into_iter().collect()
     }
 
     /// The cluster's order for a container.
-    fn order(&self, container: &Container, unit: &Unit, limits: Limits) -> Result<ServerOrder, LaunchError> {
+    fn order(
+        &self,
+        container: &Container,
+        unit: &Unit,
+        limits: Limits,
+        places: &Places,
+    ) -> Result<ServerOrder, LaunchError> {
         let mut empty = Vec::new();
         for volume in &container.volumes {
             match volume {
@@ -266,7 +314,8 @@ impl ClusterPlatform {
         Ok(ServerOrder {
             image: container.image.clone(),
             args: unit.program.args.clone(),
-            env: unit.program.env.clone(),
+            // What names no service is as it was written.
+            env: unit.program.env.iter().map(|(name, value)| (name.clone(), resolved(value, places))).collect(),
             empty,
             grace: unit.stop.grace,
             ..server_order(limits, Some(self.ground.node.as_str()))
@@ -283,18 +332,39 @@ impl ClusterPlatform {
     }
 }
 
+/// Why a unit was not started.
+fn failed(unit: &UnitId) -> impl Fn(String) -> LaunchError {
+    move |problem| LaunchError::Start { unit: unit.clone(), problem }
+}
+
+/// Ends pods in which something failed.
+async fn or_ended<T>(server: Server, found: Result<T, String>) -> Result<(Server, T), String> {
+    match found {
+        Ok(found) => Ok((server, found)),
+        Err(problem) => match server.end().await {
+            Ok(_) => Err(problem),
+            Err(error) => Err(error.to_string()),
+        },
+    }
+}
+
+/// A text with the places that it names, or as it is where it names others.
+fn resolved(text: &str, places: &Places) -> String {
+    places.resolve(text).unwrap_or_else(|_| text.to_owned())
+}
+
 /// An agent in a container.
 async fn agent(server: &Server, pod: &FoundPod) -> Result<PodAgent, String> {
     PodAgent::begin(server.agent(pod).await.map_err(|error| error.to_string())?).await
 }
 
 /// That a pod is what was asked for.
-fn check(pod: &FoundPod, container: &Container) -> Result<(), String> {
+fn check(pod: &FoundPod, image: &str, id: &str) -> Result<(), String> {
     let now = digest(&pod.image_id);
-    if now != container.id {
+    if now != id {
         return Err(format!(
-            "the image {} was {} when the study began, and pod {} on node {} has {now}: give it by its digest",
-            container.image, container.id, pod.name, pod.node
+            "the image {image} was {id} when the study began, and pod {} on node {} has {now}: give it by its digest",
+            pod.name, pod.node
         ));
     }
     if pod.class != GUARANTEED {

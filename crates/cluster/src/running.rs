@@ -1,13 +1,14 @@
 //! Pods that serve, all of one deployment.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::select_all;
+use futures_util::future::{join_all, select_all};
 use stampede_core::{
-    AddressId, Bytes, Cpus, Endpoint, EnforcedLimits, Fut, Limit, MeterSource, PartMeters, Places, Program, UnitExit,
-    UnitId, UnitStop,
+    AddressId, Bytes, Cpus, Endpoint, EnforcedLimits, Fut, Limit, MeterSource, PartMeters, Places, Program, Topology,
+    UnitExit, UnitId, UnitStop,
 };
 use stampede_kubernetes::{Fate, FoundPod, Server, ServerEnd};
 use stampede_seam::{ExitReport, Located, LogTail, Moment, ReadBackError, Running, StopError};
@@ -32,13 +33,13 @@ const UNKNOWN: &str = "an unknown status";
 /// The status of a process that was killed.
 const KILLED: &str = "exit code 137";
 
-/// One of the pods that serve.
+/// One of the pods that serve, or a service beside them.
 pub(crate) struct ServingPod {
     /// Its part of the deployment, where there are several.
     pub(crate) part: Option<String>,
     pub(crate) unit: UnitId,
     pub(crate) agent: PodAgent,
-    /// Where it takes its load.
+    /// Where it takes its load, or is asked.
     pub(crate) target: Endpoint,
     /// What the kernel holds its container to.
     pub(crate) enforced: EnforcedLimits,
@@ -48,9 +49,10 @@ pub(crate) struct ServingPod {
 pub(crate) struct ClusterRunning {
     // The agents in them, which its vantage has, go first.
     located: Located,
-    /// In the order of the deployment's pods; one at least.
+    /// In the order of the pods of all servers; one at least.
     pods: Vec<ServingPod>,
-    server: Server,
+    /// Services first.
+    servers: Vec<Server>,
     enforced: EnforcedLimits,
     meters: Vec<MeterSource>,
     /// What befell the first of them, once that is known.
@@ -63,7 +65,7 @@ pub(crate) struct ClusterRunning {
 
 impl ClusterRunning {
     pub(crate) fn new(
-        server: Server,
+        servers: Vec<Server>,
         pods: Vec<ServingPod>,
         vantage: Arc<PodVantage>,
         (front, endpoints, places): (Endpoint, BTreeMap<AddressId, Endpoint>, Places),
@@ -73,12 +75,17 @@ impl ClusterRunning {
         let meters = vantage.meters();
         let (fate, lost_at, logs) = (OnceCell::new(), OnceLock::new(), Mutex::default());
         let located = Located { vantage, front, endpoints, places, started };
-        Self { located, pods, server, enforced, meters, fate, lost_at, logs }
+        Self { located, pods, servers, enforced, meters, fate, lost_at, logs }
     }
 
     /// Each pod with what the cluster knows of it.
     fn found(&self) -> impl Iterator<Item = (&ServingPod, &FoundPod)> {
-        self.pods.iter().zip(self.server.pods())
+        self.pods.iter().zip(self.servers.iter().flat_map(Server::pods))
+    }
+
+    /// Resolves when something has befallen a pod: what.
+    async fn befallen(&self) -> Fate {
+        select_all(self.servers.iter().map(|server| Box::pin(server.fate()))).await.0
     }
 
     /// The unit whose pod these words name; the first where they name none.
@@ -103,9 +110,9 @@ impl ClusterRunning {
         let befalls = async {
             tokio::select! {
                 biased;
-                fate = self.server.fate() => fate,
+                fate = self.befallen() => fate,
                 lost = self.lost() => {
-                    timeout_at(self.noticed(), self.server.fate()).await.unwrap_or(Fate::Taken(lost))
+                    timeout_at(self.noticed(), self.befallen()).await.unwrap_or(Fate::Taken(lost))
                 }
             }
         };
@@ -129,7 +136,8 @@ impl Running for ClusterRunning {
     }
 
     fn targets(&self) -> Vec<Endpoint> {
-        self.pods.iter().map(|pod| pod.target.clone()).collect()
+        let takes_load = |pod: &&ServingPod| pod.part.as_deref().is_none_or(Topology::is_replica);
+        self.pods.iter().filter(takes_load).map(|pod| pod.target.clone()).collect()
     }
 
     fn meters(&self) -> Vec<MeterSource> {
@@ -152,9 +160,20 @@ impl Running for ClusterRunning {
         found.map(|pod| pod.enforced).ok_or_else(|| ReadBackError(format!("the deployment has no part {part}")))
     }
 
-    fn ask<'a>(&'a self, program: &'a Program, _limit: Duration) -> Fut<'a, Result<String, String>> {
-        let path = program.path.clone();
-        Box::pin(async move { Err(format!("run {path}: nothing is run beside an image that serves by itself")) })
+    /// In the pod of the service that it is about.
+    fn ask<'a>(&'a self, program: &'a Program, limit: Duration) -> Fut<'a, Result<String, String>> {
+        Box::pin(async move {
+            let Program { path, args, env } = program;
+            for server in &self.servers {
+                for (pod, found) in self.found().filter(|(_, found)| server.pods().contains(found)) {
+                    let place = format!("@{{{}.", pod.unit);
+                    if args.iter().chain(env.values()).any(|text| text.contains(&place)) {
+                        return run(server, found, (program, ""), &self.located.places, limit).await;
+                    }
+                }
+            }
+            Err(format!("run {path}: nothing is run beside an image that serves by itself"))
+        })
     }
 
     fn read<'a>(&'a self, file: &'a str) -> Fut<'a, Result<Option<String>, String>> {
@@ -174,7 +193,10 @@ impl Running for ClusterRunning {
             let fate = match known {
                 Some(fate) => Some(fate),
                 None if self.is_blind().await => Some(self.fate().await.clone()),
-                None => self.server.fate_now().await,
+                None => {
+                    let each = join_all(self.servers.iter().map(Server::fate_now)).await;
+                    each.into_iter().flatten().next()
+                }
             };
             match fate {
                 Some(Fate::Taken(words)) => Some(words),
@@ -194,7 +216,7 @@ impl Running for ClusterRunning {
             return log.clone();
         }
         let found = self.found().find(|(pod, _)| pod.unit == *unit);
-        let lines = found.map(|(_, found)| self.server.log_now(found)).unwrap_or_default();
+        let lines = found.zip(self.servers.first()).map(|((_, found), any)| any.log_now(found)).unwrap_or_default();
         let log = LogTail::of(lines.iter().map(String::as_str));
         known.insert(unit.clone(), (Instant::now(), log.clone()));
         log
@@ -206,18 +228,43 @@ impl Running for ClusterRunning {
 
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
-            let Self { located, pods, server, .. } = *self;
             let units: Vec<(UnitId, String)> =
-                pods.iter().zip(server.pods()).map(|(pod, found)| (pod.unit.clone(), found.name.clone())).collect();
+                self.found().map(|(pod, found)| (pod.unit.clone(), found.name.clone())).collect();
+            let Self { located, pods, servers, .. } = *self;
             drop((located, pods));
-            let ServerEnd { took, how } = server.end().await.map_err(|error| StopError(error.to_string()))?;
-            let stopped = units.into_iter().map(|(unit, pod)| {
-                let how = how.get(&pod).cloned().unwrap_or_else(|| UNKNOWN.to_owned());
-                UnitStop { unit, took, killed: how.contains(KILLED), how }
-            });
-            Ok(ExitReport { units: stopped.collect() })
+            let mut stopped = Vec::new();
+            // Services end last.
+            for server in servers.into_iter().rev() {
+                let names: Vec<String> = server.pods().iter().map(|found| found.name.clone()).collect();
+                let ServerEnd { took, how } = server.end().await.map_err(|error| StopError(error.to_string()))?;
+                stopped.extend(units.iter().filter(|(_, pod)| names.contains(pod)).map(|(unit, pod)| {
+                    let how = how.get(pod).cloned().unwrap_or_else(|| UNKNOWN.to_owned());
+                    UnitStop { unit: unit.clone(), took, killed: how.contains(KILLED), how }
+                }));
+            }
+            Ok(ExitReport { units: stopped })
         })
     }
+}
+
+/// Runs a program of its image in a pod, with what that reads.
+pub(crate) async fn run(
+    server: &Server,
+    pod: &FoundPod,
+    (program, input): (&Program, &str),
+    places: &Places,
+    limit: Duration,
+) -> Result<String, String> {
+    let Program { path, args, env } = program;
+    let resolve = |text: &String| places.resolve(text).map_err(|error| error.to_string());
+    let mut command = vec!["env".to_owned()];
+    for (name, value) in env {
+        command.push(format!("{name}={}", resolve(value)?));
+    }
+    for word in iter::once(path).chain(args) {
+        command.push(resolve(word)?);
+    }
+    server.run_in(pod, (command, input), limit).await.map_err(|error| error.to_string())
 }
 
 /// What all pods together are held to: nothing, where one of them is not.

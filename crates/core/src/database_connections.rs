@@ -94,7 +94,7 @@ mod tests {
         ] {
             let service = |(kind, most): (ServiceKind, Option<&str>)| {
                 let set = most.map(|most| ("max_connections".to_owned(), most.to_owned()));
-                Service { kind, settings: set.into_iter().collect::<BTreeMap<_, _>>(), share: None }
+                Service { kind, settings: set.into_iter().collect::<BTreeMap<_, _>>(), share: None, image: None }
             };
             let topology = Topology { services: services.into_iter().map(service).collect(), ..Topology::default() };
             assert_eq!(DatabaseConnections::of(&topology).map(|database| database.most), most, "{name}");

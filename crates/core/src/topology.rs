@@ -90,6 +90,9 @@ pub struct Service {
     pub settings: BTreeMap<String, String>,
     /// What it may use of the whole.
     pub share: Option<Limits>,
+    /// The image that it is, in a cluster; elsewhere it is a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
 }
 
 /// A service.
@@ -169,6 +172,17 @@ impl ServiceKind {
             Self::Mariadb => "mariadb",
             Self::Pgbouncer => "pgbouncer",
             Self::Redis => "redis",
+        }
+    }
+
+    /// The image of its makers, for the services that are run as images.
+    pub const fn image(self) -> Option<&'static str> {
+        match self {
+            // https://hub.docker.com/_/postgres
+            Self::Postgres => Some("postgres:18"),
+            // https://hub.docker.com/_/mariadb
+            Self::Mariadb => Some("mariadb:11.8"),
+            Self::Pgbouncer | Self::Redis => None,
         }
     }
 
@@ -326,9 +340,10 @@ impl fmt::Display for Topology {
             let tls = if *tls { "TLS".to_owned() } else { String::new() };
             write!(f, " behind {}{}", kind.id(), described(vec![balance.id().to_owned(), kept, tls, shared(share)]))?;
         }
-        for Service { kind, settings, share } in services {
+        for Service { kind, settings, share, image } in services {
             let settings = settings.iter().map(|(name, value)| format!("{name}={value}"));
-            write!(f, ", {}{}", kind.id(), described(settings.chain([shared(share)]).collect()))?;
+            let words = image.iter().map(|image| format!("image {image}")).chain(settings).chain([shared(share)]);
+            write!(f, ", {}{}", kind.id(), described(words.collect()))?;
         }
         if *ready == ReadyBy::Port {
             f.write_str(", ready by port")?;
@@ -382,6 +397,7 @@ mod tests {
                 kind: ServiceKind::Postgres,
                 settings: [("max_connections".to_owned(), "50".to_owned())].into(),
                 share: Some(limits(350, 600)),
+                image: None,
             }],
             link: Some(ClientLink { rtt: Duration::from_millis(20), bits_per_second: Some(100_000_000) }),
             ..Topology::default()

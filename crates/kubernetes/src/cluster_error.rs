@@ -138,6 +138,22 @@ pub enum ClusterError {
         /// What is known.
         problem: String,
     },
+    /// The node of a study that is resumed has no room, or is not there.
+    #[error(
+        "the study was measured on node {node}, which has no room for a deployment of {size} after {} s: {problem}\n  \
+         resume it when that node is there and has room, or leave out --resume to begin another study",
+        .waited.as_secs()
+    )]
+    NodeTaken {
+        /// The node.
+        node: String,
+        /// What each deployment may use.
+        size: String,
+        /// The scheduler's words.
+        problem: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// A pod did not come up.
     #[error("pod {pod} did not start: {problem}")]
     NotStarted {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{AttachParams, AttachedProcess};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -50,7 +50,7 @@ pub(crate) async fn agent(
     stream(pod, node, process, ended).ok_or_else(|| nothing(pod))
 }
 
-/// Runs a program in a container of a pod for so long at most, and gives what it printed.
+/// Runs a program in a container of a pod for so long at most, which reads this input, and gives what it printed.
 ///
 /// # Errors
 ///
@@ -59,10 +59,10 @@ pub(crate) async fn ask(
     cluster: &Cluster,
     pod: &str,
     container: &str,
-    command: Vec<String>,
+    (command, input): (Vec<String>, &str),
     limit: Duration,
 ) -> Result<String, ClusterError> {
-    let how = AttachParams::default().container(container).stdin(false).stdout(true).stderr(true);
+    let how = AttachParams::default().container(container).stdin(!input.is_empty()).stdout(true).stderr(true);
     let failed = |problem: String| ClusterError::NotStarted { pod: pod.to_owned(), problem };
     let asked = async {
         let begun = cluster.api::<Pod>().exec(pod, command, &how).await;
@@ -72,6 +72,15 @@ pub(crate) async fn ask(
         else {
             return Err(nothing(pod));
         };
+        // Who ends before it has read all says why, and nobody waits for the rest.
+        let mut writing = JoinSet::new();
+        if let Some(mut reader) = process.stdin() {
+            let input = input.to_owned();
+            writing.spawn(async move {
+                let _ = reader.write_all(input.as_bytes()).await;
+                let _ = reader.shutdown().await;
+            });
+        }
         let (mut printed, mut said) = (String::new(), String::new());
         let read = tokio::try_join!(output.read_to_string(&mut printed), errors.read_to_string(&mut said));
         read.map_err(|error| failed(error.to_string()))?;

@@ -93,7 +93,7 @@ impl Server {
         Ok(Self { run: Arc::clone(run), part, pods, grace: order.grace, fate, _watching: watching, is_removed: false })
     }
 
-    /// One pod of Stampede's own image that only holds a place: the node that a pod as large as this order finds.
+    /// One pod of Stampede's own image that only holds a place: the node that a pod as large as this order finds, or its own node.
     ///
     /// # Errors
     ///
@@ -113,7 +113,12 @@ impl Server {
             grace: Duration::from_secs(1),
             ..order.clone()
         };
-        Self::start(run, &order, note).await
+        Self::start(run, &order, note).await.map_err(|error| match (error, order.node) {
+            (ClusterError::NoRoom { size, problem, waited, .. }, Some(node)) => {
+                ClusterError::NodeTaken { node, size, problem, waited }
+            }
+            (error, _) => error,
+        })
     }
 
     /// Sees that the order's node has its image, and gives what the node's runtime knows that by.
@@ -148,8 +153,22 @@ impl Server {
     ///
     /// What went wrong.
     pub async fn ask(&self, pod: &FoundPod, arguments: &[String], limit: Duration) -> Result<String, ClusterError> {
-        let command = [&pod.program[..], arguments].concat();
-        exec::ask(&self.run.cluster, &pod.name, SERVER, command, limit).await
+        self.run_in(pod, ([&pod.program[..], arguments].concat(), ""), limit).await
+    }
+
+    /// Runs a program of its image in the container of one of its pods, within its limits, for so long at most, with what that reads on
+    /// standard input, and gives what it printed.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong.
+    pub async fn run_in(
+        &self,
+        pod: &FoundPod,
+        (command, input): (Vec<String>, &str),
+        limit: Duration,
+    ) -> Result<String, ClusterError> {
+        exec::ask(&self.run.cluster, &pod.name, SERVER, (command, input), limit).await
     }
 
     /// Starts an agent in the container of one of its pods, within its limits.

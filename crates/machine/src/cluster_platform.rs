@@ -25,7 +25,7 @@ pub(crate) async fn in_cluster(
     beside: &[&ComparePlan],
     onlooker: Onlooker<'_>,
 ) -> Result<ClusterPlatform, Failure> {
-    let ClusterChoice { context, namespace, image, cpus } = choice;
+    let ClusterChoice { context, namespace, image, cpus, node } = choice;
     let access = ClusterAccess { context: context.clone(), namespace: namespace.clone() };
     let cluster = Cluster::connect(&access).await.map_err(Failure::missing)?;
     cluster.check_rights(Purpose::Deployments).await.map_err(Failure::missing)?;
@@ -42,7 +42,8 @@ pub(crate) async fn in_cluster(
         cpus: cpus.max(other.limits.cpus),
         memory: memory.max(other.limits.memory),
     });
-    let order = GroundOrder { image: image.clone(), generators: count, cpus: cpus.cores(), limits };
+    let (image, node) = (image.clone(), node.clone());
+    let order = GroundOrder { image, generators: count, cpus: cpus.cores(), limits, node };
     let ground = Ground::take(&cluster, &order, &note).await.map_err(Failure::missing)?;
     note(&format!("each case runs on node {}", ground.node));
     let mut streams = Vec::new();

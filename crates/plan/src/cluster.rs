@@ -1,10 +1,13 @@
 //! What is said of a cluster, and what is measured in one.
 
-use stampede_core::{AppKind, BlockOrder, Bytes, Candidate, Carrier, Cpus, ImageSource, Limits, Topology, Volume};
+use stampede_core::{
+    AppKind, BlockOrder, Bytes, Candidate, Carrier, Cpus, ImageSource, Limits, Service, ServiceKind, Topology, Volume,
+};
 
 use crate::block_order::OrderChoice;
 use crate::flags::{ClusterFlags, PodFlags};
 use crate::generators::{read_generators, read_generators_of_servers_here};
+use crate::image::is_image;
 use crate::machine_size::MachineSize;
 use crate::mistake::Gathered;
 use crate::platform::{ClusterChoice, KUBERNETES, PlatformChoice};
@@ -62,7 +65,8 @@ pub(crate) fn read(
         mistakes.add(format!("--generator-cpus {cpus}"), "is not a number of processors", "for example 0.5");
     }
     let cpus = Cpus::from_millis((cpus.clamp(0.01, 1000.0) * 1000.0).round() as u32);
-    let choice = ClusterChoice { context: kube_context.clone(), namespace: namespace.clone(), image, cpus };
+    let (context, namespace) = (kube_context.clone(), namespace.clone());
+    let choice = ClusterChoice { context, namespace, image, cpus, node: None };
     (PlatformChoice::Kubernetes(choice), carriers)
 }
 
@@ -97,10 +101,51 @@ pub(crate) fn check(
     OrderChoice::Always(BlockOrder::Windows)
 }
 
+/// What is around images that is not a case's own: in a cluster, services are images beside them.
+pub(crate) fn around_images(platform: &PlatformChoice, topology: &Topology) -> Topology {
+    let is_cluster = matches!(platform, PlatformChoice::Kubernetes(_));
+    Topology { services: if is_cluster { Vec::new() } else { topology.services.clone() }, ..topology.clone() }
+}
+
+/// Gives the services of a cluster their images: as they are written, or their makers'.
+pub(crate) fn give_images<'a>(
+    topology: &mut Topology,
+    written: impl Fn(ServiceKind) -> Option<(String, &'a str)>,
+    in_cluster: bool,
+    mistakes: &mut Gathered,
+) {
+    for Service { kind, share, image, .. } in &mut topology.services {
+        let (name, place) = (kind.id(), format!("--services {}", kind.id()));
+        match (written(*kind), kind.image()) {
+            (Some((place, _)), _) if !in_cluster => {
+                let problem = format!("is for {name} in a cluster: elsewhere it is a program");
+                mistakes.add(place, problem, format!("add --platform {KUBERNETES}, or leave it out"));
+            }
+            _ if !in_cluster => {}
+            (_, None) => {
+                let variable = if *kind == ServiceKind::Redis { "REDIS_URL" } else { "DATABASE_URL" };
+                let fix =
+                    format!("leave it out, and give the address of one that is there: --set image.{variable}=...");
+                mistakes.add(place, "is not started in a cluster", fix);
+            }
+            (Some((place, named)), _) if !is_image(named) => {
+                mistakes.add(place, "is not the name of an image", "for example image: postgres:17");
+            }
+            (written, Some(makers)) => {
+                *image = Some(written.map_or(makers, |(_, named)| named).to_owned());
+                if share.is_none() {
+                    let fix = format!("add --share {name}=0.5,512Mi, which is a part of --cpus and --memory");
+                    mistakes.add(place, "has no share, and a pod of its own needs one", fix);
+                }
+            }
+        }
+    }
+}
+
 /// The smallest amount of memory that the kernel counts.
 const PAGE: u64 = 4096;
 
-/// Sees that each pod can have an equal part of the limits, which the kernel then holds it to exactly.
+/// Sees that each pod can have an equal part of what services leave of the limits, which the kernel then holds it to exactly.
 pub(crate) fn check_replicas(
     platform: &PlatformChoice,
     topology: &Topology,
@@ -111,16 +156,20 @@ pub(crate) fn check_replicas(
     if !matches!(platform, PlatformChoice::Kubernetes(_)) || replicas == 1 {
         return;
     }
-    let problem = format!("cannot be shared out equally among {replicas} replicas");
-    let each = cpus.millis() / replicas;
-    if each < LEAST_MILLIS || !cpus.millis().is_multiple_of(replicas) {
-        let whole = Cpus::from_millis(each.max(LEAST_MILLIS) * replicas);
-        mistakes.add(format!("--cpus {cpus}"), &problem, format!("for example --cpus {whole}"));
+    let (taken_cpus, taken) = topology.shared_out();
+    let without = if topology.services.is_empty() { "" } else { " without its services' shares" };
+    let problem = format!("{without} cannot be shared out equally among {replicas} replicas");
+    let problem = problem.trim_start();
+    let (millis, left) = (cpus.millis().saturating_sub(taken_cpus.millis()), memory.get().saturating_sub(taken.get()));
+    let each = millis / replicas;
+    if each < LEAST_MILLIS || !millis.is_multiple_of(replicas) {
+        let whole = Cpus::from_millis(each.max(LEAST_MILLIS) * replicas + taken_cpus.millis());
+        mistakes.add(format!("--cpus {cpus}"), problem, format!("for example --cpus {whole}"));
     }
     let of_pages = PAGE * u64::from(replicas);
-    if !memory.get().is_multiple_of(of_pages) {
-        let mib = (memory.get() >> 20).next_multiple_of(u64::from(replicas));
-        mistakes.add(format!("--memory {memory}"), problem, format!("for example --memory {mib}Mi"));
+    if !left.is_multiple_of(of_pages) {
+        let whole = ((left >> 20).next_multiple_of(u64::from(replicas)) << 20) + taken.get();
+        mistakes.add(format!("--memory {memory}"), problem, format!("for example --memory {}", Bytes::new(whole)));
     }
 }
 
@@ -219,6 +268,112 @@ mod tests {
             let topology = Topology { replicas, ..Topology::default() };
             let told = told(|mistakes| check_replicas(&cluster, &topology, &limits, mistakes));
             assert_eq!(told, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn services_of_a_cluster_are_images_with_a_share() {
+        let share = Some(Limits { cpus: Cpus::from_millis(100), memory: Bytes::from_mib(64) });
+        let of = |kind, share| Topology {
+            services: vec![Service { kind, settings: Default::default(), share, image: None }],
+            ..Topology::default()
+        };
+        for (name, kind, share, written, in_cluster, expected) in [
+            ("its makers'", ServiceKind::Postgres, share, None, true, Ok(Some("postgres:18"))),
+            ("MariaDB", ServiceKind::Mariadb, share, None, true, Ok(Some("mariadb:11.8"))),
+            ("written", ServiceKind::Postgres, share, Some("r/pg:1"), true, Ok(Some("r/pg:1"))),
+            ("a program", ServiceKind::Redis, None, None, false, Ok(None)),
+            (
+                "no share",
+                ServiceKind::Postgres,
+                None,
+                None,
+                true,
+                Err(
+                    "--services postgres has no share, and a pod of its own needs one; add --share postgres=0.5,512Mi, which \
+                     is a part of --cpus and --memory",
+                ),
+            ),
+            (
+                "Redis",
+                ServiceKind::Redis,
+                share,
+                Some("redis:8"),
+                true,
+                Err(
+                    "--services redis is not started in a cluster; leave it out, and give the address of one that is there: \
+                     --set image.REDIS_URL=...",
+                ),
+            ),
+            (
+                "a pool",
+                ServiceKind::Pgbouncer,
+                share,
+                None,
+                true,
+                Err(
+                    "--services pgbouncer is not started in a cluster; leave it out, and give the address of one that is \
+                     there: --set image.DATABASE_URL=...",
+                ),
+            ),
+            (
+                "an image elsewhere",
+                ServiceKind::Postgres,
+                None,
+                Some("postgres:17"),
+                false,
+                Err(
+                    "p:1:1 image is for postgres in a cluster: elsewhere it is a program; add --platform kubernetes, or \
+                     leave it out",
+                ),
+            ),
+            (
+                "no name",
+                ServiceKind::Postgres,
+                share,
+                Some("a b"),
+                true,
+                Err("p:1:1 image is not the name of an image; for example image: postgres:17"),
+            ),
+        ] {
+            let mut topology = of(kind, share);
+            let written = |_: ServiceKind| written.map(|image| ("p:1:1 image".to_owned(), image));
+            let told = told(|mistakes| give_images(&mut topology, written, in_cluster, mistakes));
+            match expected {
+                Ok(image) => {
+                    assert_eq!((topology.services[0].image.as_deref(), &told[..]), (image, &[][..]), "{name}");
+                }
+                Err(words) => assert_eq!(told, [words], "{name}"),
+            }
+        }
+        let beside = of(ServiceKind::Postgres, share);
+        let cluster = PlatformChoice::Kubernetes(ClusterChoice::default());
+        assert!(around_images(&cluster, &beside).is_single());
+        assert!(!around_images(&PlatformChoice::Local, &beside).is_single());
+    }
+
+    #[test]
+    fn replicas_have_equal_parts_of_what_services_leave() {
+        let cluster = PlatformChoice::Kubernetes(ClusterChoice::default());
+        let limits = |millis, mib| Limits { cpus: Cpus::from_millis(millis), memory: Bytes::from_mib(mib) };
+        let service = |millis, mib| Service {
+            kind: ServiceKind::Postgres,
+            settings: Default::default(),
+            share: Some(limits(millis, mib)),
+            image: None,
+        };
+        for (share, expected) in [
+            (service(100, 128), &[][..]),
+            (
+                service(101, 129),
+                &[
+                    "--cpus 0.5 without its services' shares cannot be shared out equally among 2 replicas; for example --cpus 0.499",
+                ][..],
+            ),
+        ] {
+            let topology = Topology { replicas: 2, services: vec![share], ..Topology::default() };
+            let told = told(|mistakes| check_replicas(&cluster, &topology, &limits(500, 256), mistakes));
+            assert_eq!(told, expected);
         }
     }
 

@@ -471,7 +471,7 @@ impl ComparePlan {
         let (cases, choice) = read_cases(runtimes, images, &set, file.as_ref(), apps, catalogue, &mut mistakes);
         // `tune shop`: that shop is no runtime says it all, and not also that nothing else was named.
         let is_misplaced = given.runtime.is_some() && flags.subject.subject.is_none() && cases.is_empty();
-        check_alone(&cases, &topology, &mut mistakes);
+        check_alone(&cases, &cluster::around_images(&platform, &topology), &mut mistakes);
         let workload = served.as_ref().ok().map(|served| &served.workload);
         let chosen_apps = read_apps(chosen_apps.as_deref(), workload, &mut mistakes);
         let builds = read_php(builds.as_deref(), &mut mistakes);

@@ -39,11 +39,13 @@ pub struct ClusterChoice {
     pub image: String,
     /// Processors of each generator.
     pub cpus: Cpus,
+    /// The node of all cases, where it is not to be chosen: that of a study that is resumed.
+    pub node: Option<String>,
 }
 
 impl Default for ClusterChoice {
     fn default() -> Self {
-        Self { context: None, namespace: None, image: String::new(), cpus: Cpus::from_millis(1000) }
+        Self { context: None, namespace: None, image: String::new(), cpus: Cpus::from_millis(1000), node: None }
     }
 }
 

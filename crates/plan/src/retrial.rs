@@ -5,8 +5,8 @@ use std::path::Path;
 
 use clap::Args;
 use stampede_core::{
-    App, AppKind, BlockOrder, Candidate, Case, CaseId, DefaultsContext, ImageSource, MakersImage, PhpChoice, Rounds,
-    Study, Tuning, TuningProblem,
+    App, AppKind, BlockOrder, Candidate, Case, CaseId, DefaultsContext, ImageSource, Limits, MakersImage, PhpChoice,
+    Rounds, Service, Study, Tuning, TuningProblem,
 };
 
 use crate::block_order::OrderChoice;
@@ -137,9 +137,14 @@ impl RetrialPlan {
             pods: flags.pods.clone(),
             inside: InsideFlag { inside: !flags.no_inside && !in_cluster },
             // They decide which of its applications a runtime serves.
-            deployment: DeploymentFlags { set: case.flags(), ..DeploymentFlags::default() },
+            deployment: DeploymentFlags {
+                set: case.flags(),
+                cpus: in_cluster.then(|| case.limits.cpus.to_string()),
+                memory: in_cluster.then(|| case.limits.memory.to_string()),
+            },
             topology: TopologyFlags {
                 databases: DatabaseFlags { services: services(case), dump: DumpFlag { database } },
+                share: if in_cluster { shares(case) } else { Vec::new() },
                 ..TopologyFlags::default()
             },
             ..CompareFlags::default()
@@ -190,6 +195,16 @@ impl RetrialPlan {
 }
 
 impl ComparePlan {
+    /// The same plan, whose cases are on this node where it is for a cluster.
+    #[must_use]
+    pub fn on_node(&self, node: Option<String>) -> Self {
+        let mut plan = self.clone();
+        if let PlatformChoice::Kubernetes(choice) = &mut plan.platform {
+            choice.node = node;
+        }
+        plan
+    }
+
     /// The same of a case that differs from its first one, with settings of PHP over the application's own.
     #[must_use]
     pub fn with(&self, case: &Case, ini: &[(&str, &str)]) -> Self {
@@ -329,6 +344,14 @@ fn subject(
 fn series(case: &Case) -> Option<(u32, u32)> {
     let mut numbers = case.php.as_ref()?.version.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// The shares of its services, which have one each in a cluster.
+fn shares(case: &Case) -> Vec<String> {
+    let share = |service: &Service| {
+        service.share.map(|Limits { cpus, memory }| format!("{}={cpus},{memory}", service.kind.id()))
+    };
+    case.topology.services.iter().filter_map(share).collect()
 }
 
 fn services(case: &Case) -> Option<String> {

@@ -9,6 +9,7 @@ use stampede_core::{
     ServiceKind, ServiceNeed, Topology,
 };
 
+use crate::cluster;
 use crate::flags::{ClientRttFlag, DatabaseFlags, ReadyFlag, TopologyFlags};
 use crate::mistake::Gathered;
 use crate::need::{read_dump, script};
@@ -38,7 +39,8 @@ pub(crate) struct Around {
 }
 
 /// Reads a topology under its total limits, by flags and, where no flag gives a value, by the plan file. Services that the
-/// workload always needs are there without being asked for. Where load is spread over the replicas, nothing need stand before them.
+/// workload always needs are there without being asked for. In a cluster load is spread over the replicas, so that nothing need stand before
+/// them, and services are images.
 pub(crate) fn read(
     flags: &TopologyFlags,
     set: &[String],
@@ -58,6 +60,7 @@ pub(crate) fn read(
     }
     written.read_settings(&mut topology, mistakes);
     let set = take_settings(set, &mut topology, mistakes);
+    cluster::give_images(&mut topology, |kind| written.image(kind), is_spread, mistakes);
     written::retell(&told, mistakes);
     let used = |need: &&ServiceNeed| topology.services.iter().any(|service| service.kind == need.kind);
     let mut services: Vec<ServiceNeed> = needs.iter().filter(used).cloned().collect();
@@ -228,7 +231,7 @@ fn read_services(typed: Option<&str>, needs: &[ServiceNeed], mistakes: &mut Gath
         mistakes.add("--services pgbouncer", "has no database behind it", "add postgres");
     }
     kinds.sort();
-    kinds.into_iter().map(|kind| Service { kind, settings: Default::default(), share: None }).collect()
+    kinds.into_iter().map(|kind| Service { kind, settings: Default::default(), share: None, image: None }).collect()
 }
 
 fn read_share(typed: &str, topology: &mut Topology, mistakes: &mut Gathered) {

@@ -44,6 +44,8 @@ struct WireService<'a> {
     kind: &'static str,
     settings: &'a BTreeMap<String, String>,
     share: Option<WireLimits>,
+    /// The image that it is, in a cluster.
+    image: Option<&'a str>,
 }
 
 impl<'a> WireTopology<'a> {
@@ -65,6 +67,7 @@ impl<'a> WireTopology<'a> {
                     kind: service.kind.id(),
                     settings: &service.settings,
                     share: service.share.as_ref().map(WireLimits::of),
+                    image: service.image.as_deref(),
                 })
                 .collect(),
             ready: *ready,

@@ -42,6 +42,7 @@ mod redis;
 mod replica;
 mod roadrunner;
 mod service;
+mod service_image;
 mod status;
 mod supervisord;
 mod swoole;

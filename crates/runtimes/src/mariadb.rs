@@ -1,5 +1,6 @@
 //! MariaDB with a data folder of its own.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +24,17 @@ pub(crate) const PAGE: &str = "https://mariadb.org/download/";
 
 /// The database that is made for the application.
 const DATABASE: &str = "stampede";
+
+/// As long as it may take to write what it holds in memory.
+pub(crate) const STOP: GracefulStop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(15) };
+
+/// What its makers' image makes a data folder by. <https://hub.docker.com/_/mariadb>
+pub(crate) const IMAGE: [(&str, &str); 4] = [
+    ("MARIADB_USER", USER),
+    ("MARIADB_PASSWORD", PASSWORD),
+    ("MARIADB_ROOT_PASSWORD", PASSWORD),
+    ("MARIADB_DATABASE", DATABASE),
+];
 
 /// Where its clients find it, and as whom: [`USER`].
 const CONNECTION: [&str; 5] =
@@ -84,7 +96,7 @@ pub(crate) fn environment() -> Vec<(&'static str, String)> {
 pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rendered, PlanError> {
     let server = found(KIND, SERVER, cx)?;
     let client = found(KIND, CLIENT, cx)?;
-    let settings = settings(service, &defaults(service));
+    let settings = settings_of(service);
     let conf = CONF.fill(context! { settings => plain_lines(&settings) })?;
     let grants = format!(
         "CREATE DATABASE IF NOT EXISTS {DATABASE};\n\
@@ -93,20 +105,14 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
          GRANT ALL ON *.* TO '{USER}'@'%';\n\
          GRANT ALL ON *.* TO '{USER}'@'localhost';\n"
     );
-    let read = format!(
-        "SELECT LOWER(VARIABLE_NAME), VARIABLE_VALUE, '' FROM information_schema.GLOBAL_VARIABLES \
-         WHERE LOWER(VARIABLE_NAME) IN ({})",
-        quoted(&settings)
-    );
-    let stop = GracefulStop { signal: StopSignal::Term, grace: Duration::from_secs(15) };
     let unit = Unit {
         build: Some(data_folder([found(KIND, INSTALL, cx)?, server, client], cx.init.get(&KIND))),
         files: vec![file(KIND, "my.cnf", conf), file(KIND, "init.sql", grants)],
         folders: ["mariadb", "mariadb/tmp"].map(PathBuf::from).into(),
         ready: Ready::Program(ask(client, &[], "SELECT 1")),
-        ..Unit::new(KIND.id(), program(server, &["--defaults-file=@{run}/mariadb/my.cnf"], &[]), stop)
+        ..Unit::new(KIND.id(), program(server, &["--defaults-file=@{run}/mariadb/my.cnf"], &[]), STOP)
     };
-    let read_back = ReadBack { program: ask(client, &[], &read), asked: settings };
+    let read_back = ReadBack { program: read(client, &settings), asked: settings };
     Ok(Rendered { unit, read_back })
 }
 
@@ -118,6 +124,27 @@ pub(crate) fn ask_database(client: &Found, question: &str) -> Program {
 fn ask(client: &Found, more: &[&str], question: &str) -> Program {
     let fixed = ["--connect-timeout=5", "--skip-column-names", "--batch"];
     program(client, &[&CONNECTION[..], &fixed, more, &["--execute", question]].concat(), &[("MYSQL_PWD", PASSWORD)])
+}
+
+/// Its client, which reads SQL for the application's database.
+pub(crate) fn reader(client: &Found) -> Program {
+    let more = ["--default-character-set=utf8mb4", DATABASE];
+    program(client, &[&CONNECTION[..], &more].concat(), &[("MYSQL_PWD", PASSWORD)])
+}
+
+/// A question about settings: name and value of each.
+pub(crate) fn read(client: &Found, settings: &BTreeMap<String, String>) -> Program {
+    let question = format!(
+        "SELECT LOWER(VARIABLE_NAME), VARIABLE_VALUE, '' FROM information_schema.GLOBAL_VARIABLES \
+         WHERE LOWER(VARIABLE_NAME) IN ({})",
+        quoted(settings)
+    );
+    ask(client, &[], &question)
+}
+
+/// Its settings: what was asked for over the defaults.
+pub(crate) fn settings_of(service: &Service) -> BTreeMap<String, String> {
+    settings(service, &defaults(service))
 }
 
 fn defaults(service: &Service) -> Vec<(&'static str, String)> {

@@ -1,5 +1,6 @@
 //! PostgreSQL with a cluster of its own.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +24,18 @@ pub(crate) const PAGE: &str = "https://www.postgresql.org/download/";
 
 /// The database that every cluster has.
 pub(crate) const DATABASE: &str = "postgres";
+
+/// A fast shutdown: clients are gone by then. <https://www.postgresql.org/docs/current/server-shutdown.html>
+pub(crate) const STOP: GracefulStop = GracefulStop { signal: StopSignal::Int, grace: Duration::from_secs(10) };
+
+/// What its makers' image makes a cluster by, and the port that all programs in it take. <https://hub.docker.com/_/postgres>
+pub(crate) const IMAGE: [(&str, &str); 5] = [
+    ("POSTGRES_USER", USER),
+    ("POSTGRES_PASSWORD", PASSWORD),
+    ("POSTGRES_DB", DATABASE),
+    ("POSTGRES_INITDB_ARGS", "--encoding=UTF8 --locale=C.UTF-8"),
+    ("PGPORT", "@{postgres.port}"),
+];
 
 const CONF: Template = template!("services/postgresql.conf.j2");
 
@@ -87,26 +100,37 @@ pub(crate) fn dump(dump: &Found) -> Program {
 
 /// A question to a server that speaks PostgreSQL's protocol; the answer's columns have tabs between them.
 pub(crate) fn ask(psql: &Found, address: &str, database: &str, question: &str) -> Program {
+    client_of(psql, address, &["-X", "-q", "-A", "-t", "-F", "\t", "-d", database, "-c", question])
+}
+
+/// psql with these words, for a server at an address.
+pub(crate) fn client_of(psql: &Found, address: &str, words: &[&str]) -> Program {
     let (host, port) = (format!("@{{{address}.host}}"), format!("@{{{address}.port}}"));
-    program(
-        psql,
-        &["-X", "-q", "-A", "-t", "-F", "\t", "-d", database, "-c", question],
-        &[("PGHOST", &host), ("PGPORT", &port), ("PGUSER", USER), ("PGPASSWORD", PASSWORD), ("PGCONNECT_TIMEOUT", "5")],
-    )
+    let env =
+        [("PGHOST", &*host), ("PGPORT", &port), ("PGUSER", USER), ("PGPASSWORD", PASSWORD), ("PGCONNECT_TIMEOUT", "5")];
+    program(psql, words, &env)
+}
+
+/// A question about settings: name, value and unit of each.
+pub(crate) fn read(psql: &Found, settings: &BTreeMap<String, String>) -> Program {
+    let question =
+        format!("SELECT name, setting, coalesce(unit, '') FROM pg_settings WHERE name IN ({})", quoted(settings));
+    ask(psql, KIND.id(), DATABASE, &question)
+}
+
+/// Its settings: what was asked for over the defaults.
+pub(crate) fn settings_of(service: &Service) -> BTreeMap<String, String> {
+    settings(service, &defaults(service))
 }
 
 pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rendered, PlanError> {
     let postgres = found(KIND, POSTGRES, cx)?;
     let psql = found(KIND, PSQL, cx)?;
-    let settings = settings(service, &defaults(service));
+    let settings = settings_of(service);
     let lines: Vec<String> =
         settings.iter().map(|(name, value)| format!("{name} = '{}'", value.replace('\'', "''"))).collect();
     let conf = CONF.fill(context! { settings => lines })?;
-    let read =
-        format!("SELECT name, setting, coalesce(unit, '') FROM pg_settings WHERE name IN ({})", quoted(&settings));
     let server = program(postgres, &["-c", "config_file=@{run}/postgres/postgresql.conf"], &[("LC_ALL", "C.UTF-8")]);
-    // A fast shutdown: clients are gone by then. https://www.postgresql.org/docs/current/server-shutdown.html
-    let stop = GracefulStop { signal: StopSignal::Int, grace: Duration::from_secs(10) };
     let unit = Unit {
         build: Some(cluster([found(KIND, INITDB, cx)?, postgres, psql], cx.init.get(&KIND))),
         files: vec![
@@ -124,9 +148,9 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
             },
             format: StatusFormat::PostgresActivity,
         }],
-        ..Unit::new(KIND.id(), server, stop)
+        ..Unit::new(KIND.id(), server, STOP)
     };
-    let read_back = ReadBack { program: ask(psql, KIND.id(), DATABASE, &read), asked: settings };
+    let read_back = ReadBack { program: read(psql, &settings), asked: settings };
     Ok(Rendered { unit, read_back })
 }
 

@@ -7,7 +7,7 @@ use stampede_core::{
     Requirement, RunFile, RuntimeId, Service, ServiceKind, Unit, VersionProbe,
 };
 
-use crate::{lookup, mariadb, pgbouncer, postgres, redis};
+use crate::{lookup, mariadb, pgbouncer, postgres, redis, service_image};
 
 /// The user of every service, its password, and its database where the service makes one by itself.
 pub(crate) const USER: &str = "stampede";
@@ -26,6 +26,14 @@ pub(crate) fn title(kind: ServiceKind) -> &'static str {
         ServiceKind::Pgbouncer => "PgBouncer: a pool of connections in front of postgres",
         ServiceKind::Redis => "Redis or Valkey: empty and in memory, for each trial",
     }
+}
+
+/// What a service of a topology needs.
+pub(crate) fn requires_of(service: &Service) -> Vec<Requirement> {
+    service
+        .image
+        .as_deref()
+        .map_or_else(|| requires(service.kind), |image| service_image::requires(service.kind, image))
 }
 
 pub(crate) fn requires(kind: ServiceKind) -> Vec<Requirement> {
@@ -49,6 +57,7 @@ pub(crate) fn environment(kind: ServiceKind) -> Vec<(&'static str, String)> {
 
 pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rendered, PlanError> {
     match service.kind {
+        _ if service.image.is_some() => service_image::render(service, cx),
         ServiceKind::Postgres => postgres::render(service, cx),
         ServiceKind::Mariadb => mariadb::render(service, cx),
         ServiceKind::Pgbouncer => pgbouncer::render(service, cx),
@@ -62,11 +71,14 @@ pub(crate) fn address(kind: ServiceKind) -> Address {
 
 /// A program that asks a service in SQL.
 pub(crate) fn ask(kind: ServiceKind, sql: &str, programs: &Programs) -> Result<Program, PlanError> {
-    let find = |key| programs.get(key).ok_or_else(|| missing(kind, key));
+    let find = |key: &'static str| {
+        let found = service_image::program_in(kind, key, programs).or_else(|| programs.get(key).cloned());
+        found.ok_or_else(|| missing(kind, key))
+    };
     match kind {
-        ServiceKind::Postgres => Ok(postgres::ask(find(postgres::PSQL)?, kind.id(), postgres::DATABASE, sql)),
-        ServiceKind::Mariadb => Ok(mariadb::ask_database(find(mariadb::CLIENT)?, sql)),
-        ServiceKind::Pgbouncer => Ok(postgres::ask(find(postgres::PSQL)?, kind.id(), postgres::DATABASE, sql)),
+        ServiceKind::Postgres => Ok(postgres::ask(&find(postgres::PSQL)?, kind.id(), postgres::DATABASE, sql)),
+        ServiceKind::Mariadb => Ok(mariadb::ask_database(&find(mariadb::CLIENT)?, sql)),
+        ServiceKind::Pgbouncer => Ok(postgres::ask(&find(postgres::PSQL)?, kind.id(), postgres::DATABASE, sql)),
         ServiceKind::Redis => Err(PlanError::NoSql(kind)),
     }
 }

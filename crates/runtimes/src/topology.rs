@@ -2,7 +2,7 @@
 
 use stampede_core::{
     App, Candidate, ComposeContext, Composed, Composer, Deployment, Install, Part, PlanError, Program, Programs,
-    RenderContext, Requirement, ServiceKind, Topology, Unit, UnitId,
+    RenderContext, Requirement, ServiceKind, Topology, UnitId,
 };
 
 use crate::replica::Replica;
@@ -47,7 +47,7 @@ pub fn service_requires(kind: ServiceKind) -> Vec<Requirement> {
 impl Composer for Topologies {
     fn requires(&self, topology: &Topology) -> Vec<Requirement> {
         let balancer = topology.balancer.iter().map(|balancer| balancer::requirement(balancer.kind));
-        let services = topology.services.iter().flat_map(|used| service::requires(used.kind));
+        let services = topology.services.iter().flat_map(service::requires_of);
         balancer.chain(services).collect()
     }
 
@@ -70,23 +70,18 @@ impl Composer for Topologies {
     fn compose(&self, one: Deployment, cx: &ComposeContext<'_>) -> Result<Composed, PlanError> {
         let topology = cx.topology;
         if let Some(container) = &one.container {
-            return match topology.is_single() {
-                true => Ok(spread(one, cx)),
-                false => Err(PlanError::Alone(container.image.clone())),
-            };
+            // Beside an image stand services that are images as well, each in a container of its own.
+            let around = Topology { services: Vec::new(), ..topology.clone() };
+            if !around.is_single() || topology.services.iter().any(|used| used.image.is_none()) {
+                return Err(PlanError::Alone(container.image.clone()));
+            }
+            return beside(one, cx);
         }
         if topology.is_single() {
             return Ok(Composed { deployment: one, parts: Vec::new(), replicas: Vec::new() });
         }
         let mut built = Building { topology, addresses: Vec::new(), units: Vec::new(), parts: Vec::new() };
-        for used in &topology.services {
-            let Rendered { unit, read_back } = service::render(used, cx)?;
-            built.addresses.push(service::address(used.kind));
-            built.add(used.kind.id().to_owned(), vec![unit]);
-            if let Some(part) = built.parts.last_mut() {
-                part.read_back = Some(read_back);
-            }
-        }
+        built.add_services(cx)?;
         let mut replicas = Vec::new();
         let (preparation, probe);
         match &topology.balancer {
@@ -135,30 +130,31 @@ impl Composer for Topologies {
     }
 }
 
-/// Copies of an image, each of which takes its own part of the load: nothing stands before them. The front is the first of them.
-fn spread(one: Deployment, cx: &ComposeContext<'_>) -> Composed {
+/// Copies of an image, each of which takes its own part of the load, with the services before them: nothing stands before the copies, and the
+/// front is the first of them.
+fn beside(one: Deployment, cx: &ComposeContext<'_>) -> Result<Composed, PlanError> {
     let ComposeContext { topology, limits, .. } = cx;
-    if topology.replicas == 1 {
-        return Composed { deployment: one, parts: Vec::new(), replicas: Vec::new() };
+    if topology.replicas == 1 && topology.services.is_empty() {
+        return Ok(Composed { deployment: one, parts: Vec::new(), replicas: Vec::new() });
     }
-    let share = topology.replica_limits(limits);
-    let (mut addresses, mut units, mut parts, mut replicas) =
-        (one.addresses.clone(), Vec::new(), Vec::new(), Vec::new());
+    let mut built = Building { topology, addresses: one.addresses.clone(), units: Vec::new(), parts: Vec::new() };
+    built.add_services(cx)?;
+    let mut replicas = Vec::new();
     for number in 1..=topology.replicas {
-        let replica = Replica::new(&one, number);
-        addresses.extend(replica.addresses());
-        let own: Vec<Unit> = replica.units().collect();
-        parts.push(Part {
-            name: Topology::replica_name(number),
-            share: Some(share),
-            units: own.iter().map(|unit| unit.id.clone()).collect(),
-            restart: topology.restart,
-            read_back: None,
-        });
-        units.extend(own);
-        replicas.push(replica.front());
+        if topology.replicas == 1 {
+            built.add(Topology::replica_name(number), one.units.clone());
+        } else {
+            let replica = Replica::new(&one, number);
+            built.addresses.extend(replica.addresses());
+            built.add(Topology::replica_name(number), replica.units().collect());
+            replicas.push(replica.front());
+        }
+        if let Some(part) = built.parts.last_mut() {
+            part.share = Some(topology.replica_limits(limits));
+        }
     }
-    Composed { deployment: Deployment { addresses, units, ..one }, parts, replicas }
+    let Building { topology: _, addresses, units, parts } = built;
+    Ok(Composed { deployment: Deployment { addresses, units, ..one }, parts, replicas })
 }
 
 struct Building<'a> {
@@ -169,6 +165,18 @@ struct Building<'a> {
 }
 
 impl Building<'_> {
+    fn add_services(&mut self, cx: &ComposeContext<'_>) -> Result<(), PlanError> {
+        for used in &self.topology.services {
+            let Rendered { unit, read_back } = service::render(used, cx)?;
+            self.addresses.push(service::address(used.kind));
+            self.add(used.kind.id().to_owned(), vec![unit]);
+            if let Some(part) = self.parts.last_mut() {
+                part.read_back = Some(read_back);
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, name: String, units: Vec<stampede_core::Unit>) {
         let share = self.topology.parts().into_iter().find(|part| part.name == name).and_then(|part| part.share);
         let ids: Vec<UnitId> = units.iter().map(|unit| unit.id.clone()).collect();

@@ -111,9 +111,10 @@ mod tests {
             study.cases[0].tuning.give("workers", "16");
             study.cases[0].tuning = study.cases[0].tuning.clone().with_roles(&[pool]);
             let settings = BTreeMap::from([("max_connections".to_owned(), most.to_owned())]);
-            study.cases[0].topology.services = vec![Service { kind, settings, share: None }];
+            study.cases[0].topology.services = vec![Service { kind, settings, share: None, image: None }];
             if pooled {
-                let pool = Service { kind: ServiceKind::Pgbouncer, settings: BTreeMap::new(), share: None };
+                let pool =
+                    Service { kind: ServiceKind::Pgbouncer, settings: BTreeMap::new(), share: None, image: None };
                 study.cases[0].topology.services.push(pool);
             }
             let mut trial = samples::measured("a", 1, 1_000.0);

@@ -249,8 +249,12 @@ mod tests {
         let crowded_with = |queries, throttled_periods| {
             let share = Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) };
             found(crowded, &sampling(queries, 0), move |study, trial| {
-                study.cases[0].topology.services =
-                    vec![Service { kind: ServiceKind::Postgres, settings: BTreeMap::new(), share: Some(share) }];
+                study.cases[0].topology.services = vec![Service {
+                    kind: ServiceKind::Postgres,
+                    settings: BTreeMap::new(),
+                    share: Some(share),
+                    image: None,
+                }];
                 trial.parts = vec![PartRecord {
                     part: "postgres".to_owned(),
                     units: Vec::new(),

@@ -448,8 +448,12 @@ mod tests {
             tls: false,
             share: share(balancer.0),
         });
-        case.topology.services =
-            vec![Service { kind: ServiceKind::Postgres, settings: BTreeMap::new(), share: share(postgres.0) }];
+        case.topology.services = vec![Service {
+            kind: ServiceKind::Postgres,
+            settings: BTreeMap::new(),
+            share: share(postgres.0),
+            image: None,
+        }];
         let case = case.clone();
         let mut trial = samples::measured("php", 1, 100.0);
         let part = |name: &str, (share_millis, used, throttled_periods): (u32, u32, u64)| PartRecord {

@@ -419,6 +419,7 @@ mod tests {
             kind: ServiceKind::Postgres,
             settings: [("max_connections".to_owned(), "20".to_owned())].into(),
             share: share(300),
+            image: None,
         }];
         assert_eq!(
             tried(&case, 20 << 20),

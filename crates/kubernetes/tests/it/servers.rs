@@ -123,6 +123,32 @@ async fn what_does_not_start_is_named_and_removed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_node_of_a_study_that_is_resumed_is_its_own_or_the_reason_is_told() {
+    let words =
+        "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node affinity/selector.";
+    let pending = json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+        "reason": "Unschedulable", "message": words}]});
+    let made = std::sync::Arc::new(Mutex::new(Value::Null));
+    let seen = std::sync::Arc::clone(&made);
+    let answer = with(vec![json!([pod(pending)])], json!([]));
+    let api = FakeApi::new(move |method, path, body| {
+        if (method, path) == ("POST", DEPLOYMENTS) {
+            *seen.lock().unwrap() = body["spec"]["template"]["spec"].clone();
+        }
+        answer(method, path, body)
+    });
+    let run = PodRun::begun(&api.cluster("shop"), "abc", "r/s:1");
+    let error = Server::placeholder(&run, &order(), &|_| {}).await.err().unwrap().to_string();
+    let expected = format!(
+        "the study was measured on node node-7, which has no room for a deployment of 1.5 CPU and 512 MiB after 180 s: {words}\n  \
+         resume it when that node is there and has room, or leave out --resume to begin another study"
+    );
+    assert_eq!(error, expected);
+    let affinity = &made.lock().unwrap()["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    assert_eq!(affinity["nodeSelectorTerms"][0]["matchFields"][0]["values"], json!(["node-7"]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_cluster_refuses_is_told_with_its_words() {
     let of_set = |message: &str| {
         json!([{"metadata": {}, "involvedObject": {"kind": "ReplicaSet", "name": "stampede-abc-1-6d5f"},

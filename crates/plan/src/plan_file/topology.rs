@@ -85,6 +85,9 @@ pub(crate) struct ServiceSection {
     /// A file with SQL that it is made with, from the plan file's folder. Each trial begins with what it made.
     #[schemars(extend("examples" = ["schema.sql"]))]
     pub(crate) init: Option<PathBuf>,
+    /// The image that it is, in a cluster: postgres:18 or mariadb:11.8 by default, or one that is made as its makers' is.
+    #[schemars(extend("examples" = ["postgres:17"]))]
+    pub(crate) image: Option<Text>,
 }
 
 /// What parts other than services are held to.

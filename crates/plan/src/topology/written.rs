@@ -1,7 +1,7 @@
 //! What a plan file says of the topology: it counts where no flag says otherwise, and mistakes in it are told with its
 //! places and keys.
 
-use stampede_core::{ServiceNeed, Topology};
+use stampede_core::{ServiceKind, ServiceNeed, Topology};
 
 use super::{give_init, give_setting, give_share};
 use crate::document::Text;
@@ -111,7 +111,7 @@ impl<'a> Written<'a> {
                 continue;
             }
             let place = file.place("topology.services").key(part).to_string();
-            let ServiceSection { cpus, memory, set: _, init: _ } = service;
+            let ServiceSection { cpus, memory, set: _, init: _, image: _ } = service;
             match (cpus, memory) {
                 (Some(Text(cpus)), Some(Text(memory))) => {
                     let example = "for example {cpus: 0.35, memory: 256Mi}";
@@ -134,6 +134,15 @@ impl<'a> Written<'a> {
                 give_setting(used, setting, value, place.key(setting).to_string(), mistakes);
             }
         }
+    }
+
+    /// The image that a service is to be, and where that is written.
+    pub(super) fn image(self, kind: ServiceKind) -> Option<(String, &'a str)> {
+        let (file, section) = self.0?;
+        let (_, service) =
+            section.services.iter().flat_map(ServicesSection::named).find(|(named, _)| *named == kind)?;
+        let place = file.place("topology.services").key(kind.id()).key("image").to_string();
+        service.image.as_ref().map(|Text(image)| (place, image.as_str()))
     }
 
     /// Reads what services are made with, in place of what the workload says.

@@ -118,6 +118,7 @@ fn case(id: &str, tuning: Tuning) -> Case {
                 kind: ServiceKind::Postgres,
                 settings: BTreeMap::from([("work_mem".to_owned(), "8MB".to_owned())]),
                 share: Some(Limits { cpus: Cpus::from_millis(50), memory: Bytes::from_mib(64) }),
+                image: None,
             }],
             link: Some(ClientLink { rtt: Duration::from_millis(20), bits_per_second: None }),
             keep_alive: false,
