@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::stage::{Stage, have, have_extension, workload};
 
 /// Until files are read again and again.
-const LONG: [&str; 6] = ["--duration", "3s", "--warm-up", "2s", "--rounds", "2"];
+const LONG: [&str; 6] = ["--duration", "3s", "--warm-up", "2s", "--rounds", "1"];
 
 /// Until each process has worked.
 const SHORT: [&str; 6] = ["--duration", "3s", "--warm-up", "300ms", "--rounds", "1"];

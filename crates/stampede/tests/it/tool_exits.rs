@@ -207,7 +207,8 @@ fn interrupted(mut child: Child, port: u16) -> Option<i32> {
 #[test]
 fn interrupted_loads_end_as_with_the_tools() {
     let stage = Stage::new();
-    let loads = [(0, "hey -z 60s -c 1 URL"), (1, "ab -t 60 -n 1000000 URL"), (0, "wrk -t1 -c1 -d60 URL")];
+    // It waits for the answer that is out, for 20 s by default.
+    let loads = [(0, "hey -z 60s -c 1 -t 2 URL"), (1, "ab -t 60 -n 1000000 URL"), (0, "wrk -t1 -c1 -d60 URL")];
     at_once(&loads, |&(expected, line)| {
         let tool = line.split(' ').next().unwrap();
         if !have("interrupted_loads_end_as_with_the_tools", tool) {
