@@ -1,5 +1,6 @@
 //! `tune --steps`: what is changed next, what is kept, and how it ends.
 
+use std::fs;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -60,6 +61,33 @@ fn what_records_point_to_is_changed_first_kept_and_compared_with_the_first() {
     let again = climb(&machine, &["--resume"]);
     assert_eq!((again.code, machine.launches()), (0, before), "{again:?}");
     assert_eq!((&again.json()["steps"], &again.json()["held"]), (&found["steps"], &found["held"]));
+}
+
+/// A row of an experiment has no part in the steps, and is measured in each block of the comparison at the end.
+#[test]
+fn the_last_is_compared_with_a_row_of_an_experiment_too() {
+    let machine = MadeUp::new(by_cache);
+    let experiment = machine.path("own.yaml");
+    let text = format!(
+        "title: What is served today\nsource: Here\nscale: 1\nrounds: 3\ntables:\n  - id: today\n    title: Today\n    \
+         workload: {}\n    warm_up: 1s\n    case: {{runtime: nginx-fpm}}\n    columns: [{{metric: throughput_rps, unit: \
+         req/s}}]\n    baseline: two\n    rows:\n      - {{id: two, title: Two workers, case: {{set: {{pm.max_children: 2}}}}}}\n",
+        workload("fatal")
+    );
+    fs::write(&experiment, text).unwrap();
+    let row = format!("{}/two", experiment.display());
+    let said = climb(&machine, &["--or", "nginx-fpm", "--against", &row]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let found = said.json();
+    let verdicts = found["held"]["verdicts"].as_array().unwrap();
+    for pair in [["last", "first"], ["last", &row], ["first", &row]] {
+        let is_pair = |verdict: &&Value| pair.iter().all(|one| verdict["a"] == **one || verdict["b"] == **one);
+        let ratio = verdicts.iter().find(is_pair).map(|verdict| &verdict["ratio"]["n"]);
+        assert_eq!(ratio, Some(&3.into()), "{pair:?}: {found}");
+    }
+    for part in ["beside first, the last has".to_owned(), format!("beside {row}, the last has")] {
+        assert!(found["conclusion"].as_str().unwrap().contains(&part), "{part}: {found}");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn four_runtimes_are_compared_under_equal_limits() {
         "--warm-up",
         "200ms",
         "--rounds",
-        "3",
+        "2",
         "--seed",
         "1",
         "--json",
@@ -44,7 +44,7 @@ fn four_runtimes_are_compared_under_equal_limits() {
         assert_eq!(case["enforced"]["cpus"], 0.5, "{id}");
         assert_eq!(case["enforced"]["memory_bytes"], 256u64 << 20, "{id}");
         let trials = case["trials"].as_array().unwrap();
-        assert_eq!(trials.len(), 3, "{id}");
+        assert_eq!(trials.len(), 2, "{id}");
         for trial in trials {
             assert_eq!(trial["outcome"], "measured", "{id}: {trial}");
             let count = |name: &str| trial["requests"][name].as_u64().unwrap();
@@ -61,11 +61,11 @@ fn four_runtimes_are_compared_under_equal_limits() {
             let memory = trial["memory_peak_bytes"].as_u64().unwrap();
             assert!((1 << 20..256 << 20).contains(&memory), "{id}: {trial}");
         }
-        assert_eq!(case["summary"]["throughput_rps"]["n"], 3, "{id}");
+        assert_eq!(case["summary"]["throughput_rps"]["n"], 2, "{id}");
     }
     let verdicts = study["verdicts"].as_array().unwrap();
     assert_eq!(verdicts.len(), 6);
-    assert!(verdicts.iter().all(|verdict| verdict["ratio"]["n"] == 3), "{verdicts:?}");
+    assert!(verdicts.iter().all(|verdict| verdict["ratio"]["n"] == 2), "{verdicts:?}");
     stage.assert_nothing_left();
 
     let shown = stage.run(&["show", "latest"]);
