@@ -150,7 +150,7 @@ fn what_cannot_be_meant_is_told_and_nothing_is_launched() {
         ),
         (
             &["--image", "a:1", "--services", "postgres", "--platform", "kubernetes", "--generator-image", "s:1"],
-            "runs alone",
+            "--services postgres has no share, and a pod of its own needs one; add --share postgres=0.5,512Mi",
         ),
         (&["--image", "a:1", "--set", "image.a.b=1"], "is no environment variable"),
         (&["--runtimes", "image", "markdown"], "is any image, and none is named"),
