@@ -97,14 +97,13 @@ pub(crate) fn recorded(
     let cores = plan.limits.cpus.whole_cores();
     attend_recorded(bench, cores, store, resume, *kind, async |pinning, record, stop| {
         let purpose = Purpose { command: &kind.to_string(), measures: true };
-        // Trials that are compared are of one node.
-        let find = |name: &Option<String>| resumption::find(record.store(), name.as_deref(), *kind);
-        let node = resume.as_ref().map(find).transpose()?.and_then(|earlier| earlier.study.groundwork.node);
-        let site = Site::take(bench, purpose, &plan.on_node(node), &[], *backend, pinning, stop).await?;
         if let Some(name) = resume {
             let earlier = resumption::find(record.store(), name.as_deref(), *kind)?;
             record.go_on_with(earlier);
         }
+        // Trials that are compared are of one node.
+        let node = record.earlier().and_then(|earlier| earlier.study.groundwork.node.clone());
+        let site = Site::take(bench, purpose, &plan.on_node(node), &[], *backend, pinning, stop).await?;
         work(&site, record).await
     })
 }
