@@ -28,7 +28,7 @@ use crate::measure::{Clock, MeasureError, assemble, example};
 use crate::prepare::Prepared;
 use crate::ready::Front;
 use crate::seconds::Seconds;
-use crate::trial::{MOST_LATE, explain};
+use crate::trial::{MOST_LATE, answered_none, explain};
 use crate::usage::Usage;
 use crate::verify::Verification;
 use crate::{php, ready, sessions};
@@ -122,11 +122,13 @@ impl Act<'_> {
         let status = trial.measurement.as_ref().map(|measured| &measured.status);
         let rejected = status.map_or(0, |status| rejected(&policy, status, &account));
         trial.scale = Some(record(service, account, courses, rejected));
-        let Some(measured) = trial.measurement.as_ref().filter(|measured| measured.requests.ok > 0) else {
-            let sent = trial.measurement.as_ref().map_or(0, |measured| measured.requests.sent);
-            let example = driven.example.map(|example| format!("; the first: {example}")).unwrap_or_default();
-            return Err(MeasureError::Failed(format!("answered none of {sent} requests rightly{example}")));
+        let Some(measured) = trial.measurement.as_ref() else {
+            return Err(MeasureError::Failed("nothing was measured".to_owned()));
         };
+        if measured.requests.ok == 0 {
+            let example = driven.example.map(|example| format!("; the first: {example}")).unwrap_or_default();
+            return Err(MeasureError::Failed(answered_none(measured, &example)));
+        }
         if driven.late.as_secs_f64() > MOST_LATE * measured.window.as_secs_f64() {
             let late = driven.late;
             faults.push(format!("counters were read {late:?} after an edge of the window: this program was held up"));

@@ -12,7 +12,7 @@ use crate::early_stop::Watch;
 use crate::event::{Sink, SinkError};
 use crate::prepare::Prepared;
 
-pub(crate) use self::judge::{MOST_LATE, explain, unlaunched};
+pub(crate) use self::judge::{MOST_LATE, answered_none, explain, unlaunched};
 pub(crate) use self::open::OpenTrial;
 
 /// Runs one trial with one window; one that is watched ends when there is nothing more to see. Whatever goes wrong with the

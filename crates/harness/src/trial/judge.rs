@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{Case, ErrorClass, Failures, Outcome, with_causes};
+use stampede_core::{Case, ErrorClass, Failures, Measurement, Outcome, with_causes};
 use stampede_seam::{LaunchError, Running};
 
 use crate::measure::Measured;
@@ -51,7 +51,7 @@ pub(crate) fn judge(
     let unwritable = count(ErrorClass::Unwritable);
     // Of requests that never left nobody can answer one.
     if requests.ok == 0 && (unwritable == 0 || unwritable < requests.sent) {
-        return Err(format!("answered none of {} requests rightly{example}", requests.sent));
+        return Err(answered_none(measurement, &example));
     }
     let wrong: u64 = measurement.errors.iter().filter(|(class, _)| class.is_wrong()).map(|(_, count)| count).sum();
     let are_faults = failures == Failures::Faults;
@@ -87,6 +87,18 @@ pub(crate) fn judge(
         faults.push(format!("counters were read {edges_late:?} after an edge of the window: this program was held up"));
     }
     Ok(if faults.is_empty() { Outcome::Measured } else { Outcome::Invalid(faults.join("; ")) })
+}
+
+/// What is said of a deployment that answered no request of the window as it should; `example` begins with what parts it from that.
+pub(crate) fn answered_none(measurement: &Measurement, example: &str) -> String {
+    let (sent, before) = (measurement.requests.sent, measurement.warm_up.unfinished);
+    if sent == 0 && before > 0 {
+        return format!("answered nothing: all clients waited for answers to {before} requests of the warm-up{example}");
+    }
+    if sent == 0 {
+        return format!("answered nothing: no request was sent{example}");
+    }
+    format!("answered none of {sent} requests rightly{example}")
 }
 
 /// A launch that failed, with what mends it, where that is known.
@@ -182,6 +194,18 @@ mod tests {
 
     fn outcome(measured: &Measured, failures: Failures) -> Outcome {
         judge(measured, &samples::case("a"), Duration::from_secs(1), failures, Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn clients_that_wait_for_answers_of_the_warm_up_are_told_as_such() {
+        let mut stuck = measured(0, &[]);
+        let judged = |stuck: &Measured| {
+            judge(stuck, &samples::case("a"), Duration::from_secs(1), Failures::Faults, Vec::new()).unwrap_err()
+        };
+        assert_eq!(judged(&stuck), "answered nothing: no request was sent; the first: an example");
+        stuck.measurement.warm_up.unfinished = 4;
+        stuck.failure_example = None;
+        assert_eq!(judged(&stuck), "answered nothing: all clients waited for answers to 4 requests of the warm-up");
     }
 
     #[test]
