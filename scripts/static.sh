@@ -46,6 +46,8 @@ build() { # architecture
     local name=${triple//-/_} flags="-C target-feature=+crt-static $remap"
     # Relocations take a thirtieth of the room: the GNU linker from 2.38 on, and a C library whose static start reads them (glibc 2.36).
     if [ "$libc" = gnu ]; then flags+=' -C link-arg=-Wl,-z,pack-relative-relocs'; fi
+    # Functions that are alike become one: by the linker that comes with Rust, which links for this processor alone.
+    if [ "$libc-$1" = gnu-x86_64 ]; then flags+=' -C link-arg=-Wl,--icf=all'; fi
     local -x "CARGO_TARGET_${name^^}_LINKER=${prefix}gcc" "CARGO_TARGET_${name^^}_RUSTFLAGS=$flags"
     # What is written in C: SQLite, LuaJIT, and the cryptography of ring.
     if [ "$libc" = musl ]; then
