@@ -46,9 +46,16 @@ build() { # architecture
     local name=${triple//-/_} flags="-C target-feature=+crt-static $remap"
     # Relocations take a thirtieth of the room: the GNU linker from 2.38 on, and a C library whose static start reads them (glibc 2.36).
     if [ "$libc" = gnu ]; then flags+=' -C link-arg=-Wl,-z,pack-relative-relocs'; fi
-    # Functions that are alike become one: by the linker that comes with Rust, which links for this processor alone.
-    if [ "$libc-$1" = gnu-x86_64 ]; then flags+=' -C link-arg=-Wl,--icf=all'; fi
-    local -x "CARGO_TARGET_${name^^}_LINKER=${prefix}gcc" "CARGO_TARGET_${name^^}_RUSTFLAGS=$flags"
+    # Where a linker comes with Rust, which it does for x86-64, that one links, unless another is named; and functions that are alike
+    # become one.
+    local own_linker
+    own_linker=$("${RUSTC:-rustc}" --print sysroot)/lib/rustlib/$triple/bin/gcc-ld/ld.lld
+    if [ "$libc" = gnu ] && [ "$1" = "$(uname -m)" ] && [ -x "$own_linker" ]; then
+        flags+=' -C link-arg=-Wl,--icf=all'
+    else
+        local -x "CARGO_TARGET_${name^^}_LINKER=${prefix}gcc"
+    fi
+    local -x "CARGO_TARGET_${name^^}_RUSTFLAGS=$flags"
     # What is written in C: SQLite, LuaJIT, and the cryptography of ring.
     if [ "$libc" = musl ]; then
         local -x "CC_$name=$1-linux-musl-gcc" "CARGO_TARGET_${name^^}_LINKER=$1-linux-musl-gcc"
