@@ -320,6 +320,10 @@ async fn prepare(
     let mut named = paths::named(&errand.args, dir);
     named.push(errand.store.clone());
     let own: Vec<PathBuf> = view.mounted.into_iter().map(|mounted| mounted.at).collect();
+    let folders = paths::to_be_there(&named, dir, &own);
+    if !folders.is_empty() {
+        archive::upload_empty(docker, &container, "/", &folders).await?;
+    }
     Ok(Prepared { container, named, own })
 }
 

@@ -70,10 +70,30 @@ fn into(folder: &str) -> Option<UploadToContainerOptions> {
     Some(UploadToContainerOptions { path: folder.to_owned(), ..Default::default() })
 }
 
-/// Puts files and folders, each named from the root, below a folder of a container.
+/// Puts files and folders with what is in them, each named from the root, below a folder of a container.
 pub(super) async fn upload(docker: &Docker, container: &str, to: &str, paths: &[PathBuf]) -> Result<(), DockerError> {
+    put(docker, container, to, "--recursion", paths).await
+}
+
+/// The same of folders without what is in them.
+pub(super) async fn upload_empty(
+    docker: &Docker,
+    container: &str,
+    to: &str,
+    folders: &[PathBuf],
+) -> Result<(), DockerError> {
+    put(docker, container, to, "--no-recursion", folders).await
+}
+
+async fn put(
+    docker: &Docker,
+    container: &str,
+    to: &str,
+    recursion: &str,
+    paths: &[PathBuf],
+) -> Result<(), DockerError> {
     let below: Vec<PathBuf> = paths.iter().map(|path| path.strip_prefix("/").unwrap_or(path).to_owned()).collect();
-    let mut tar = Tar::start(&["--create"], Path::new("/"), &below)?;
+    let mut tar = Tar::start(&["--create", recursion], Path::new("/"), &below)?;
     let none = || DockerError::Errand("tar has no output".to_owned());
     let output = tar.process.stdout.take().ok_or_else(none)?;
     let parts = unfold(output, |mut output| async move {

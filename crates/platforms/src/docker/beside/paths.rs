@@ -62,6 +62,14 @@ pub(super) fn to_bring(paths: &[PathBuf], mounted: &[PathBuf]) -> Vec<PathBuf> {
     brought
 }
 
+/// The folders of what is not there yet, so that it can be written where it is measured, too. The current folder is there.
+pub(super) fn to_be_there(paths: &[PathBuf], dir: &Path, mounted: &[PathBuf]) -> Vec<PathBuf> {
+    let new = paths.iter().filter(|path| path.symlink_metadata().is_err());
+    let above = new.filter_map(|path| path.parent()).filter(|above| above.is_dir() && !dir.starts_with(above));
+    let folders: BTreeSet<&Path> = above.filter(|above| !is_below(above, mounted)).collect();
+    folders.into_iter().map(Path::to_owned).collect()
+}
+
 /// What of the changes of a container comes back: files that were named, and whatever is new in a named folder. Nothing that was
 /// brought there and is a folder's file already, which a command does not change.
 pub(super) fn to_fetch(changes: &[FilesystemChange], named: &[PathBuf], own: &[PathBuf]) -> Vec<PathBuf> {
@@ -124,6 +132,19 @@ mod tests {
         let expected = [at("app"), at("link"), at("mounted/app"), at("plan.yaml")];
         assert_eq!(to_bring(&given, &[at("elsewhere")]), expected);
         assert_eq!(to_bring(&given[..1], &[at("app")]), paths(&[]));
+    }
+
+    #[test]
+    fn folders_of_files_to_be_written_are_made_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("out/deep")).unwrap();
+        fs::create_dir(at("mounted")).unwrap();
+        fs::write(at("out/old.json"), "{}").unwrap();
+        let named =
+            ["out/a.json", "out/b.json", "out/old.json", "out", "none/c.json", "mounted/d.json"].map(at).to_vec();
+        assert_eq!(to_be_there(&named, dir.path(), &[at("mounted")]), [at("out")]);
+        assert_eq!(to_be_there(&named, &at("out/deep"), &[at("mounted")]), paths(&[]), "where it works is there");
     }
 
     #[test]
