@@ -93,7 +93,9 @@ pub(crate) fn judge(
 pub(crate) fn answered_none(measurement: &Measurement, example: &str) -> String {
     let (sent, before) = (measurement.requests.sent, measurement.warm_up.unfinished);
     if sent == 0 && before > 0 {
-        return format!("answered nothing: all clients waited for answers to {before} requests of the warm-up{example}");
+        return format!(
+            "answered nothing: all clients waited for answers to {before} requests of the warm-up{example}"
+        );
     }
     if sent == 0 {
         return format!("answered nothing: no request was sent{example}");
