@@ -46,11 +46,10 @@ build() { # architecture
     local name=${triple//-/_} flags="-C target-feature=+crt-static $remap"
     # Relocations take a thirtieth of the room: the GNU linker from 2.38 on, and a C library whose static start reads them (glibc 2.36).
     if [ "$libc" = gnu ]; then flags+=' -C link-arg=-Wl,-z,pack-relative-relocs'; fi
-    # Where a linker comes with Rust, which it does for x86-64, that one links, unless another is named; and functions that are alike
-    # become one.
+    # For x86-64, Rust links by the linker that it brings, unless another is named; there functions that are alike become one.
     local own_linker
     own_linker=$("${RUSTC:-rustc}" --print sysroot)/lib/rustlib/$triple/bin/gcc-ld/ld.lld
-    if [ "$libc" = gnu ] && [ "$1" = "$(uname -m)" ] && [ -x "$own_linker" ]; then
+    if [ "$1-$libc-$(uname -m)" = x86_64-gnu-x86_64 ] && [ -x "$own_linker" ]; then
         flags+=' -C link-arg=-Wl,--icf=all'
     else
         local -x "CARGO_TARGET_${name^^}_LINKER=${prefix}gcc"

@@ -348,11 +348,12 @@ fn document(ran: &[Ran]) -> String {
     ));
     let right = kept.iter().filter(|ran| ran.is_right()).count();
     section.paragraph(&format!("Found in {right} of {} runs.", kept.len()));
-    let head = "server | CPUs | 6 | 3 | 1 | sleep | lock | PostgreSQL | MariaDB | samples | torn % | sampler % | found";
+    let head = "server | PHP | CPUs | 6 | 3 | 1 | sleep | lock | PostgreSQL | MariaDB | samples | torn % | sampler % | found";
     let mut rows = vec![document::head(head)];
     for ran in kept {
         let name = format!("{}{}", ran.runtime, ran.mode.as_ref().map_or_else(String::new, |mode| format!(" {mode}")));
-        let mut row = vec![name, ran.cpus.clone()];
+        let php = if ran.php.is_empty() { "installed" } else { &ran.php };
+        let mut row = vec![name, php.to_owned(), ran.cpus.clone()];
         let names = LOOPS.iter().map(|(name, _)| *name).chain(WAITS);
         row.extend(names.map(|name| {
             let share = ran.shares.iter().find(|share| share.name == name);
