@@ -348,7 +348,8 @@ fn document(ran: &[Ran]) -> String {
     ));
     let right = kept.iter().filter(|ran| ran.is_right()).count();
     section.paragraph(&format!("Found in {right} of {} runs.", kept.len()));
-    let head = "server | PHP | CPUs | 6 | 3 | 1 | sleep | lock | PostgreSQL | MariaDB | samples | torn % | sampler % | found";
+    let head =
+        "server | PHP | CPUs | 6 | 3 | 1 | sleep | lock | PostgreSQL | MariaDB | samples | torn % | sampler % | found";
     let mut rows = vec![document::head(head)];
     for ran in kept {
         let name = format!("{}{}", ran.runtime, ran.mode.as_ref().map_or_else(String::new, |mode| format!(" {mode}")));
