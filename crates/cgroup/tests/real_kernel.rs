@@ -41,7 +41,7 @@ fn make(name: &str) -> Option<Made> {
             return None;
         }
     };
-    let group = hierarchy.group(&format!("test-{name}-{}", std::process::id()));
+    let group = hierarchy.group(&format!("{:x}-test-{name}", std::process::id()));
     hierarchy.create(&group).unwrap();
     Some(Made(group))
 }

@@ -19,6 +19,8 @@ pub(crate) const LIMITS: Limits = Limits { cpus: Cpus::from_millis(500), memory:
 /// A folder for everything that a test makes, with an application in it.
 pub(crate) struct Bench {
     folder: TempDir,
+    /// Control groups that were there before: left by what was killed earlier, and not this bench's.
+    groups: Vec<PathBuf>,
 }
 
 impl Bench {
@@ -27,7 +29,9 @@ impl Bench {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(folder.path().join("app")).unwrap();
         fs::write(folder.path().join("app/index.php"), "<?php echo getmypid();").unwrap();
-        Self { folder }
+        let mut groups = Vec::new();
+        find_groups(Path::new("/sys/fs/cgroup"), &mut groups);
+        Self { folder, groups }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -95,7 +99,14 @@ impl Bench {
                 }
             }
         }
-        find_groups(Path::new("/sys/fs/cgroup"), &mut left);
+        let mut groups = Vec::new();
+        find_groups(Path::new("/sys/fs/cgroup"), &mut groups);
+        left.extend(
+            groups
+                .into_iter()
+                .filter(|group| !self.groups.contains(group) && !is_anothers(group))
+                .map(|group| group.display().to_string()),
+        );
         left
     }
 }
@@ -107,22 +118,22 @@ pub(crate) fn deployment(app: PathBuf, units: Vec<Unit>) -> Deployment {
     Deployment { addresses, front, app, container: None, image: None, preparation: None, probe: None, units }
 }
 
-/// Whether a run belongs to another Stampede that is alive: its name begins with that one's process number.
-fn is_anothers(run: &str) -> bool {
-    let owner = run.split('-').next().and_then(|owner| u32::from_str_radix(owner, 16).ok());
+/// Whether a group belongs to another process that is alive: its name begins with that one's number.
+fn is_anothers(group: &Path) -> bool {
+    let name = group.file_name().and_then(|name| name.to_str());
+    let owner = name.and_then(|name| name.split('-').next()).and_then(|owner| u32::from_str_radix(owner, 16).ok());
     owner.is_some_and(|owner| owner != std::process::id() && Path::new(&format!("/proc/{owner}")).exists())
 }
 
-/// Control groups of runs.
-fn find_groups(dir: &Path, found: &mut Vec<String>) {
+/// Control groups of runs, of this bench and of others.
+fn find_groups(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
         let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if dir.ends_with("stampede") && !is_anothers(&name) {
-            found.push(path.display().to_string());
+        if dir.ends_with("stampede") {
+            found.push(path.clone());
         }
         find_groups(&path, found);
     }

@@ -200,7 +200,7 @@ impl Tight {
     /// Nothing, said loudly, where none can be made.
     fn make(test: &str) -> Option<Self> {
         let made = Hierarchy::detect(Path::new("/")).map_err(|error| error.to_string()).and_then(|hierarchy| {
-            let group = hierarchy.group(&format!("test-{test}-{}", std::process::id()));
+            let group = hierarchy.group(&format!("{:x}-test-{test}", std::process::id()));
             hierarchy.create(&group).map_err(|error| error.to_string())?;
             Ok(Self(group))
         });
