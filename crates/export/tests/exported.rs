@@ -54,6 +54,7 @@ fn programs() -> Programs {
         ("caddy", "/usr/bin/caddy", "2.6.2"),
         ("uwsgi", "/usr/bin/uwsgi", "2.0.21"),
         ("mod_proxy_fcgi", "/usr/lib/apache2/modules/mod_proxy_fcgi.so", ""),
+        ("mod_mpm_prefork", "/usr/lib/apache2/modules/mod_mpm_prefork.so", ""),
         ("php-embed", "/usr/lib/libphp8.2.so", "8.2.29"),
         ("rr", "/usr/bin/rr", "2025.1.15"),
         ("swoole", "/usr/bin/php8.2", "6.2.2"),

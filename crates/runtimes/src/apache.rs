@@ -93,6 +93,23 @@ pub(crate) fn requirement() -> Requirement {
     lookup::program(&[APACHE, "httpd"], VersionProbe { args: &["-v"], prefix: "Apache/" }, install)
 }
 
+/// One of Apache's own modules, beside which the others are, by its file and the address of its page in the manual.
+pub(crate) fn module(key: &'static str, manual: &str) -> Requirement {
+    // Debian, Fedora, and Apache's own installer.
+    let folders = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"];
+    Requirement::AnyFile {
+        key: Some(key),
+        name: format!("Apache's module {key}"),
+        paths: folders.map(|folder| Path::new(folder).join(key).with_extension("so")).into(),
+        install: Install::package("apache2", manual),
+    }
+}
+
+/// The folder of [`module`].
+pub(crate) fn modules(lookup: &Lookup<'_>, key: &'static str) -> Result<PathBuf, PlanError> {
+    Ok(lookup.program(key)?.path.parent().map(Path::to_owned).unwrap_or_default())
+}
+
 /// The page of Apache's second site on which PHP is asked for its settings.
 pub(crate) fn probe(cx: &RenderContext<'_>, build: &PhpBuild) -> Result<PhpProbe, PlanError> {
     php_probe::at_page(cx.app, build, cx.limits, status::APACHE.id(), "/probe.php")

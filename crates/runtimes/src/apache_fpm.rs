@@ -1,12 +1,11 @@
 //! Apache in front of PHP-FPM: the event worker model with `proxy_fcgi`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use minijinja::context;
 use stampede_core::{
-    About, App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Programs,
-    RenderContext, Requirement, Role, Runtime, Tunable, Tuning, TuningProblem, Unit,
+    About, App, AppKind, DefaultsContext, Deployment, Documented, PlanError, ProcessModel, Programs, RenderContext,
+    Requirement, Role, Runtime, Tunable, Tuning, TuningProblem, Unit,
 };
 
 use crate::lookup::Lookup;
@@ -15,6 +14,7 @@ use crate::{apache, fpm, fpm_pool, label, recipe, status};
 
 const ID: &str = "apache-fpm";
 const MODULE: &str = "mod_proxy_fcgi";
+const MANUAL: &str = "https://httpd.apache.org/docs/2.4/mod/mod_proxy_fcgi.html";
 
 /// Apache's own default of `ThreadsPerChild`.
 const THREADS_PER_CHILD: u64 = 25;
@@ -56,18 +56,7 @@ impl Runtime for ApacheFpm {
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        let mut all = vec![
-            apache::requirement(),
-            Requirement::AnyFile {
-                key: Some(MODULE),
-                name: "Apache's module mod_proxy_fcgi".to_owned(),
-                // Debian, Fedora, and Apache's own installer.
-                paths: ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"]
-                    .map(|folder| Path::new(folder).join("mod_proxy_fcgi.so"))
-                    .into(),
-                install: Install::package("apache2", "https://httpd.apache.org/docs/2.4/mod/mod_proxy_fcgi.html"),
-            },
-        ];
+        let mut all = vec![apache::requirement(), apache::module(MODULE, MANUAL)];
         all.extend(fpm::requirements(app));
         all
     }
@@ -128,7 +117,7 @@ impl Runtime for ApacheFpm {
 }
 
 fn apache_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let modules = lookup.program(MODULE)?.path.parent().map(Path::to_owned).unwrap_or_default();
+    let modules = apache::modules(lookup, MODULE)?;
     let threads_per_child = lookup.count("ThreadsPerChild")?.max(1);
     let max_request_workers = lookup.count("MaxRequestWorkers")?;
     let conf = HTTPD_CONF.fill(context! {
@@ -146,5 +135,5 @@ fn apache_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, Plan
         // https://httpd.apache.org/docs/2.4/mod/mod_proxy_fcgi.html
         fpm => if fpm::on_tcp(cx.tuning) { "fcgi://@{fpm}" } else { "unix:@{fpm}|fcgi://localhost" },
     })?;
-    apache::unit(lookup, conf, &BTreeMap::new(), Vec::new(), Vec::<PathBuf>::new())
+    apache::unit(lookup, conf, &BTreeMap::new(), Vec::new(), Vec::new())
 }

@@ -1,7 +1,5 @@
 //! Apache with PHP as a module, on the prefork worker model.
 
-use std::path::Path;
-
 use minijinja::context;
 use stampede_core::{
     About, App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Programs, RenderContext,
@@ -14,6 +12,9 @@ use crate::{apache, framework, front, label, php_build, php_ini, pool, recipe, s
 
 const ID: &str = "apache-mod-php";
 const MODULE: &str = "php-apache";
+/// Apache's own; PHP's may lie elsewhere.
+const WORKER_MODEL: &str = "mod_mpm_prefork";
+const MANUAL: &str = "https://httpd.apache.org/docs/2.4/mod/prefork.html";
 /// Apache looks at no limit for requests that it passes on, so behind FPM there is no such setting.
 const BODY_SIZE: &str = "LimitRequestBody";
 
@@ -64,7 +65,7 @@ impl Runtime for ApacheModPhp {
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
         let module = php_build::requirement(MODULE, PhpSapi::ApacheModule, "libapache2-mod-php", app);
-        let mut all = vec![apache::requirement(), module];
+        let mut all = vec![apache::requirement(), apache::module(WORKER_MODEL, MANUAL), module];
         all.extend(framework::requirements(app));
         all
     }
@@ -105,8 +106,7 @@ impl Runtime for ApacheModPhp {
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
     let php_module = &lookup.program(MODULE)?.path;
-    // Apache's own modules lie beside PHP's.
-    let modules = php_module.parent().unwrap_or(Path::new("modules"));
+    let modules = apache::modules(lookup, WORKER_MODEL)?;
     let conf = HTTPD_CONF.fill(context! {
         modules => modules.display().to_string(),
         php_module => php_module.display().to_string(),
@@ -122,7 +122,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         keep_alive_timeout => lookup.count("KeepAliveTimeout")?,
         body_size => lookup.count(BODY_SIZE)?,
         php_folder => php_ini::FOLDER,
-        site => apache::site(lookup, modules)?,
+        site => apache::site(lookup, &modules)?,
     })?;
     apache::unit(
         lookup,

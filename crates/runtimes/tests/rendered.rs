@@ -85,6 +85,7 @@ fn programs() -> Programs {
         ("caddy", program("/usr/bin/caddy", "2.6.2")),
         ("uwsgi", program("/usr/bin/uwsgi", "2.0.21-debian")),
         ("mod_proxy_fcgi", program("/usr/lib/apache2/modules/mod_proxy_fcgi.so", "")),
+        ("mod_mpm_prefork", program("/usr/lib/apache2/modules/mod_mpm_prefork.so", "")),
         ("php-embed", php("/usr/lib/libphp8.2.so")),
         ("rr", program("/usr/bin/rr", "2025.1.15")),
         ("swoole", program("/usr/bin/php8.2", "6.2.2")),

@@ -110,18 +110,36 @@ impl Step {
     }
 
     /// The value that the statistic exceeds, on either side, with this probability.
+    ///
+    /// By Newton's method on the logarithm of that probability, which is concave, as the density is: each step but the first ends at
+    /// or above the value that is sought. Where rounding would lead a step elsewhere, it halves what is left.
     fn boundary(&self, continuing: &[(f64, f64)], probability: f64) -> f64 {
+        let scaled = |boundary: f64, old: f64| (boundary - self.kept * old) / self.fresh;
         let exceeds = |boundary: f64| -> f64 {
-            let above = |old: f64| above((boundary - self.kept * old) / self.fresh);
-            2.0 * continuing.iter().map(|(old, weight)| weight * above(*old)).sum::<f64>()
+            2.0 * continuing.iter().map(|(old, weight)| weight * above(scaled(boundary, *old))).sum::<f64>()
+        };
+        let falls = |boundary: f64| -> f64 {
+            let density = |old: f64| density(scaled(boundary, old)) / self.fresh;
+            2.0 * continuing.iter().map(|(old, weight)| weight * density(*old)).sum::<f64>()
         };
         let (mut low, mut high) = (0.0, 38.0);
         if probability <= exceeds(high) {
             return f64::INFINITY;
         }
+        // Where it would be if no look had gone before.
+        let mut at = quantile_above((probability / 2.0).min(0.5)).clamp(low, high);
         while high - low > 1e-10 {
-            let middle = f64::midpoint(low, high);
-            if exceeds(middle) > probability { low = middle } else { high = middle }
+            let there = exceeds(at);
+            if there > probability {
+                low = at
+            } else {
+                high = at
+            }
+            let next = at + (there / probability).ln() * there / falls(at);
+            if (next - at).abs() < 1e-11 {
+                return next;
+            }
+            at = if next > low && next < high { next } else { f64::midpoint(low, high) };
         }
         high
     }

@@ -91,3 +91,26 @@ pub(crate) fn modules(folder: &Path) -> Vec<(Option<Series>, PathBuf)> {
         })
         .collect()
 }
+
+/// Whether a library is of a version of PHP: it holds the header that tells so.
+/// <https://github.com/php/php-src/blob/master/main/SAPI.h> (`SAPI_PHP_VERSION_HEADER`)
+pub(crate) fn is_of_version(library: &Path, version: &str) -> bool {
+    let header = format!("X-Powered-By: PHP/{version}\0");
+    fs::read(library).is_ok_and(|bytes| memchr::memmem::find(&bytes, header.as_bytes()).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_tells_its_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("libphp.so");
+        fs::write(&path, b"\x7fELF..\0X-Powered-By: PHP/8.4.16\0..").unwrap();
+        assert!(is_of_version(&path, "8.4.16"));
+        assert!(!is_of_version(&path, "8.4.1"));
+        assert!(!is_of_version(&path, "8.2.36"));
+        assert!(!is_of_version(&folder.path().join("other.so"), "8.4.16"));
+    }
+}

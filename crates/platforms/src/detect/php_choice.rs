@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{Found, PhpChoice, PhpSapi};
 
-use super::installed_php::{Installed, Series, library, modules, programs};
+use super::installed_php::{self, Installed, Series, library, modules, programs};
 use super::php_build::ask;
 use super::program::{is_executable, search_folders};
 
@@ -98,7 +98,7 @@ async fn of_program(sapi: PhpSapi, cli: Found) -> Result<Installed, String> {
             Err(format!("php-fpm {} beside {}{}", cli.version, cli.path.display(), instead(others)))
         }
         PhpSapi::ApacheModule | PhpSapi::Embed => {
-            let (_, what) = library(sapi);
+            let (usual, what) = library(sapi);
             let places = match sapi {
                 PhpSapi::ApacheModule => ["lib/apache2/modules", "modules", "lib64/httpd/modules"],
                 _ => ["lib", "lib64", "libs"],
@@ -107,10 +107,23 @@ async fn of_program(sapi: PhpSapi, cli: Found) -> Result<Installed, String> {
             let series = Series::parse(&cli.version);
             // Debian's name tells the series, that of a build of one's own needs none.
             let fitting = found.into_iter().find(|(of, _)| of.is_none() || *of == series);
-            match fitting {
-                Some((_, path)) => Ok(Installed::library(path, cli)),
-                None => Err(format!("{what} under {}, built with {}", prefix.display(), cli.path.display())),
+            if let Some((_, path)) = fitting {
+                return Ok(Installed::library(path, cli));
             }
+            // What PHP's own installer puts beside Apache's modules, wherever PHP itself goes: as in the image php:apache.
+            let version = &cli.php.as_ref().map_or(&cli.version, |build| &build.version);
+            let (same, others): (Vec<PathBuf>, Vec<PathBuf>) = usual
+                .map(Path::new)
+                .map(modules)
+                .concat()
+                .into_iter()
+                .map(|(_, path)| path)
+                .partition(|path| installed_php::is_of_version(path, version));
+            let others = others.iter().map(|path| path.display().to_string()).collect();
+            same.into_iter().next().map(|path| Installed::library(path, cli.clone())).ok_or_else(|| {
+                let (prefix, program) = (prefix.display(), cli.path.display());
+                format!("{what} of {program}, {version}, under {prefix} or where programs have it{}", instead(others))
+            })
         }
     }
 }
