@@ -44,10 +44,10 @@ node --test "$scratch/model.test.mjs"
 browser=${CHROMIUM:-$(command -v chromium-headless-shell || command -v chromium || command -v chromium-browser || true)}
 [ -n "$browser" ] || skip 'chromium (Debian: chromium)'
 mkdir "$scratch/pages"
-# Of all crates, as `make unit` has built it: for one package alone cargo chooses fewer features of what many crates use, and
-# builds most of it again.
+# Of all crates, and asked for as scripts/tests.sh asks for them: for one package, or for tests of one name, cargo chooses other
+# features and profiles of what many crates use, builds them and the program again, and does so while other tests run that program.
 STAMPEDE_PAGES=$scratch/pages CHROMIUM=$browser \
-    cargo test --quiet --locked --test it -- --ignored --nocapture pages_for_a_browser in_a_browser
+    cargo test --quiet --locked --lib --bins --tests -- --ignored --nocapture pages_for_a_browser in_a_browser
 # Those that the documentation shows, too.
 cp ../docs/samples/*.html "$scratch/pages"
 CHROMIUM=$browser node test/browser.mjs "$scratch/pages" ${SCREENSHOTS:+"$SCREENSHOTS"}

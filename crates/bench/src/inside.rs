@@ -34,7 +34,7 @@ pub(crate) struct Truths {
     /// Length of a window, half of which has samples
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = seconds)]
     pub(crate) duration: Duration,
-    /// Folders of packages that Composer installed for servers, the first that has what a server needs
+    /// Folders of packages that Composer installed for servers, separated by `:`; the first that has what a server needs is taken
     #[arg(long, value_name = "DIR", value_delimiter = ':')]
     pub(crate) vendors: Vec<PathBuf>,
     /// Measures again what missed
