@@ -69,12 +69,15 @@ impl Ground {
     ) -> Result<Self, ClusterError> {
         // All must find room at once: the deployment's is held until the generators have theirs.
         let holder = Server::placeholder(run, &server_order(order.limits, order.node.as_deref()), note).await?;
-        let failed = |pod: &str, problem: String| ClusterError::NotStarted { pod: pod.to_owned(), problem };
-        let pod = holder.pods().first().ok_or_else(|| failed("of a deployment", "there is none".to_owned()))?;
+        let none =
+            || ClusterError::NotStarted { pod: "of a deployment".to_owned(), problem: "there is none".to_owned() };
+        let pod = holder.pods().first().ok_or_else(none)?;
         let node = pod.node.clone();
         let printed = holder.ask(pod, &["__guardian".to_owned(), "node".to_owned()], LOOK).await?;
-        let machine = serde_json::from_str(&printed)
-            .map_err(|error| failed(&pod.name, format!("it says of its node {printed:?}: {error}")))?;
+        let machine = serde_json::from_str(&printed).map_err(|error| ClusterError::InPod {
+            pod: pod.name.clone(),
+            problem: format!("it says of its node {printed:?}: {error}"),
+        })?;
         let generators = GeneratorOrder {
             image: order.image.clone(),
             count: order.generators,

@@ -162,6 +162,14 @@ pub enum ClusterError {
         /// What is known.
         problem: String,
     },
+    /// A program that was run in a pod, which itself had come up, did not do what it was asked to.
+    #[error("a program in pod {pod} failed: {problem}")]
+    InPod {
+        /// The pod.
+        pod: String,
+        /// What is known.
+        problem: String,
+    },
     /// A service that cannot be loaded.
     #[error("the service {name}: {problem}")]
     Service {

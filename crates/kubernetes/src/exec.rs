@@ -63,7 +63,7 @@ pub(crate) async fn ask(
     limit: Duration,
 ) -> Result<String, ClusterError> {
     let how = AttachParams::default().container(container).stdin(!input.is_empty()).stdout(true).stderr(true);
-    let failed = |problem: String| ClusterError::NotStarted { pod: pod.to_owned(), problem };
+    let failed = |problem: String| ClusterError::InPod { pod: pod.to_owned(), problem };
     let asked = async {
         let begun = cluster.api::<Pod>().exec(pod, command, &how).await;
         let mut process = begun.map_err(|error| cluster.error(&format!("exec in {pod}"), &error))?;
@@ -97,12 +97,12 @@ pub(crate) async fn ask(
     };
     match timeout(limit, asked).await {
         Ok(answer) => answer,
-        Err(_) => Err(failed(format!("a program in it did not end within {} s", limit.as_secs()))),
+        Err(_) => Err(failed(format!("it did not end within {} s", limit.as_secs()))),
     }
 }
 
 fn nothing(pod: &str) -> ClusterError {
-    ClusterError::NotStarted { pod: pod.to_owned(), problem: "exec gave no streams".to_owned() }
+    ClusterError::InPod { pod: pod.to_owned(), problem: "exec gave no streams".to_owned() }
 }
 
 fn stream(pod: &str, node: &str, mut process: AttachedProcess, ended: Ended) -> Option<AgentStream> {

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
 use stampede_core::{Found, PhpSapi, php_extension};
 
 use super::program::{find, is_executable};
@@ -92,11 +93,23 @@ pub(crate) fn modules(folder: &Path) -> Vec<(Option<Series>, PathBuf)> {
         .collect()
 }
 
-/// Whether a library is of a version of PHP: it holds the header that tells so.
-/// <https://github.com/php/php-src/blob/master/main/SAPI.h> (`SAPI_PHP_VERSION_HEADER`)
-pub(crate) fn is_of_version(library: &Path, version: &str) -> bool {
+/// Whether a library is of a build of PHP: it holds the header that tells its version, and the sign that extensions are held
+/// against, `API20220829,NTS` or `,TS`.
+/// <https://github.com/php/php-src/blob/master/main/SAPI.h> (`SAPI_PHP_VERSION_HEADER`),
+/// <https://github.com/php/php-src/blob/master/Zend/zend_build.h> (`ZEND_BUILD_TS`)
+pub(crate) fn is_of(library: &Path, version: &str, thread_safe: bool) -> bool {
+    const API: &str = "API20";
+    let Ok(bytes) = fs::read(library) else {
+        return false;
+    };
     let header = format!("X-Powered-By: PHP/{version}\0");
-    fs::read(library).is_ok_and(|bytes| memchr::memmem::find(&bytes, header.as_bytes()).is_some())
+    let threads: &[u8] = if thread_safe { b",TS" } else { b",NTS" };
+    let is_built_so = memmem::find_iter(&bytes, API).any(|at| {
+        let rest = &bytes[at + API.len()..];
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        rest[digits..].starts_with(threads)
+    });
+    is_built_so && memmem::find(&bytes, header.as_bytes()).is_some()
 }
 
 #[cfg(test)]
@@ -104,13 +117,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_library_tells_its_version() {
+    fn a_library_tells_its_build() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("libphp.so");
-        fs::write(&path, b"\x7fELF..\0X-Powered-By: PHP/8.4.16\0..").unwrap();
-        assert!(is_of_version(&path, "8.4.16"));
-        assert!(!is_of_version(&path, "8.4.1"));
-        assert!(!is_of_version(&path, "8.2.36"));
-        assert!(!is_of_version(&folder.path().join("other.so"), "8.4.16"));
+        fs::write(&path, b"\x7fELF..\0X-Powered-By: PHP/8.4.16\0..API20240924\0API20240924,NTS\0").unwrap();
+        assert!(is_of(&path, "8.4.16", false));
+        assert!(!is_of(&path, "8.4.16", true));
+        assert!(!is_of(&path, "8.4.1", false));
+        assert!(!is_of(&path, "8.2.36", false));
+        assert!(!is_of(&folder.path().join("other.so"), "8.4.16", false));
+        fs::write(&path, b"API20240924,TS,debug\0X-Powered-By: PHP/8.4.16\0").unwrap();
+        assert!(is_of(&path, "8.4.16", true) && !is_of(&path, "8.4.16", false));
     }
 }

@@ -111,18 +111,24 @@ async fn of_program(sapi: PhpSapi, cli: Found) -> Result<Installed, String> {
                 return Ok(Installed::library(path, cli));
             }
             // What PHP's own installer puts beside Apache's modules, wherever PHP itself goes: as in the image php:apache.
-            let version = &cli.php.as_ref().map_or(&cli.version, |build| &build.version);
-            let (same, others): (Vec<PathBuf>, Vec<PathBuf>) = usual
-                .map(Path::new)
-                .map(modules)
-                .concat()
-                .into_iter()
-                .map(|(_, path)| path)
-                .partition(|path| installed_php::is_of_version(path, version));
-            let others = others.iter().map(|path| path.display().to_string()).collect();
-            same.into_iter().next().map(|path| Installed::library(path, cli.clone())).ok_or_else(|| {
+            let Some(build) = &cli.php else {
+                return Err(format!("{what} of {}, which is no PHP", cli.path.display()));
+            };
+            let is_of = |path: &Path| installed_php::is_of(path, &build.version, build.thread_safe);
+            let usually = usual.map(Path::new).map(modules).concat();
+            let same = usually
+                .iter()
+                .find(|(of, path)| matches!(sapi, PhpSapi::ApacheModule) && of.is_none() && is_of(path))
+                .map(|(_, path)| Installed::library(path.clone(), cli.clone()));
+            same.ok_or_else(|| {
+                let others = usually.iter().map(|(_, path)| path.display().to_string()).collect();
+                let (version, kind) = (&build.version, if build.thread_safe { "ZTS" } else { "NTS" });
                 let (prefix, program) = (prefix.display(), cli.path.display());
-                format!("{what} of {program}, {version}, under {prefix} or where programs have it{}", instead(others))
+                format!(
+                    "{what} of {program}, {version} {kind}, under {prefix} or {}{}",
+                    usual.join(", "),
+                    instead(others)
+                )
             })
         }
     }
