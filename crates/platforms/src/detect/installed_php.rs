@@ -93,8 +93,8 @@ pub(crate) fn modules(folder: &Path) -> Vec<(Option<Series>, PathBuf)> {
         .collect()
 }
 
-/// Whether a library is of a build of PHP: it holds the header that tells its version, and the sign that extensions are held
-/// against, `API20220829,NTS` or `,TS`.
+/// Whether a library is of a build of PHP: it holds the header that tells its version, and the sign that extensions are compared
+/// with, `API20220829,NTS` or `,TS`.
 /// <https://github.com/php/php-src/blob/master/main/SAPI.h> (`SAPI_PHP_VERSION_HEADER`),
 /// <https://github.com/php/php-src/blob/master/Zend/zend_build.h> (`ZEND_BUILD_TS`)
 pub(crate) fn is_of(library: &Path, version: &str, thread_safe: bool) -> bool {
