@@ -221,8 +221,18 @@ fn judge(row: &Row, workers: u64, series: &[Series], busy: u64) {
     for told in series {
         let SeriesSource::Unit(unit) = &told.source else { continue };
         let is_pool = unit.as_str() == row.unit;
+        // Workers are busy for the time of their work at least, and on a machine that wakes them late for longer, up to all that
+        // their clients wait for.
+        let most = all.min(workers);
         for (gauge, truth) in [
-            (Gauge::BusyWorkers, if is_pool { busy } else { all }),
+            (
+                Gauge::BusyWorkers,
+                if is_pool {
+                    median(told, Gauge::BusyWorkers).unwrap_or(busy).clamp(busy.min(most), most)
+                } else {
+                    all
+                },
+            ),
             (Gauge::InFlight, all),
             (Gauge::Connections, all),
             (Gauge::TotalWorkers, workers),
