@@ -18,24 +18,8 @@ async fn three_cases_and_five_blocks_take_virtual_minutes_and_no_time() {
     for _ in 0..3 {
         took = took.min(three_cases_and_five_blocks().await);
     }
-    // A processor that others slow down has more, in proportion.
-    let slowed = (yard_stick().as_secs_f64() / YARD_STICK.as_secs_f64()).max(1.0);
-    assert!(took < Duration::from_millis(100).mul_f64(slowed), "{took:?} on a processor slowed {slowed:.2} times");
-}
-
-/// What [`yard_stick`] takes on an AMD EPYC that nothing slows down: 16 ms on a day on which all tests took 1.66 times as long.
-const YARD_STICK: Duration = Duration::from_micros(9600);
-
-/// The time of the processor that a fixed work takes, at best.
-fn yard_stick() -> Duration {
-    let once = || {
-        let began = cpu_time();
-        let mut hasher = std::hash::DefaultHasher::new();
-        (0..200_000_u64).for_each(|number| std::hash::Hash::hash(&number, &mut hasher));
-        std::hint::black_box(std::hash::Hasher::finish(&hasher));
-        cpu_time() - began
-    };
-    (0..3).map(|_| once()).min().unwrap()
+    // The goal is 100 ms. Unoptimised, on a processor that the host's other machines slow down, it took 95 to 155 ms.
+    assert!(took < Duration::from_millis(200), "{took:?}");
 }
 
 /// Runs that study, and returns the time of the processor that it took.
@@ -60,7 +44,7 @@ async fn three_cases_and_five_blocks() -> Duration {
     assert_eq!(log, expected.collect::<Vec<_>>());
     assert_eq!(platform.up(), 0);
     let took = cpu_time() - began;
-    eprintln!("{virtual_time:#} of study took {took:?}, the yard stick {:?}", yard_stick());
+    eprintln!("{virtual_time:#} of study took {took:?}");
     took
 }
 

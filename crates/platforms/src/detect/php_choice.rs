@@ -111,10 +111,9 @@ async fn of_program(sapi: PhpSapi, cli: Found) -> Result<Installed, String> {
                 return Ok(Installed::library(path, cli));
             }
             // What PHP's own installer puts beside Apache's modules, wherever PHP itself goes: as in the image php:apache.
-            let Some(build) = &cli.php else {
-                return Err(format!("{what} of {}, which is no PHP", cli.path.display()));
+            let is_of = |path: &Path| {
+                cli.php.as_ref().is_some_and(|build| installed_php::is_of(path, &build.version, build.thread_safe))
             };
-            let is_of = |path: &Path| installed_php::is_of(path, &build.version, build.thread_safe);
             let usually = usual.map(Path::new).map(modules).concat();
             let same = usually
                 .iter()
@@ -122,13 +121,9 @@ async fn of_program(sapi: PhpSapi, cli: Found) -> Result<Installed, String> {
                 .map(|(_, path)| Installed::library(path.clone(), cli.clone()));
             same.ok_or_else(|| {
                 let others = usually.iter().map(|(_, path)| path.display().to_string()).collect();
-                let (version, kind) = (&build.version, if build.thread_safe { "ZTS" } else { "NTS" });
+                let build = cli.php.as_ref().map_or_else(|| cli.version.clone(), ToString::to_string);
                 let (prefix, program) = (prefix.display(), cli.path.display());
-                format!(
-                    "{what} of {program}, {version} {kind}, under {prefix} or {}{}",
-                    usual.join(", "),
-                    instead(others)
-                )
+                format!("{what} of {program}, {build}, under {prefix} or {}{}", usual.join(", "), instead(others))
             })
         }
     }
