@@ -18,8 +18,8 @@ async fn three_cases_and_five_blocks_take_virtual_minutes_and_no_time() {
     for _ in 0..3 {
         took = took.min(three_cases_and_five_blocks().await);
     }
-    // The goal is 100 ms. Unoptimised, on a processor that the host's other machines slow down, it took 95 to 155 ms.
-    assert!(took < Duration::from_millis(200), "{took:?}");
+    // The goal is 100 ms. Unoptimised, on a processor that the host's other machines slow down, it took 95 to 165 ms.
+    assert!(took < Duration::from_millis(300), "{took:?}");
 }
 
 /// Runs that study, and returns the time of the processor that it took.
