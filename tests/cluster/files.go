@@ -60,13 +60,14 @@ oom_score = 0
   sandbox_image = "localhost/pause:1"
   disable_apparmor = true
   restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "@FOLDER/cni"
 `,
 	"cni/10-bridge.conflist": `{"cniVersion": "1.0.0", "name": "pods", "plugins": [
  {"type": "bridge", "bridge": "` + bridge + `", "isGateway": true,
-  "ipam": {"type": "host-local", "dataDir": "@FOLDER/addresses",
+  "ipam": {"type": "host-local", "dataDir": "@FOLDER/addresses", "routes": [{"dst": "` + services + `"}],
    "ranges": [[{"subnet": "` + subnet + `", "rangeStart": "@FIRST", "rangeEnd": "@LAST", "gateway": "@ADDRESS"}]]}}]}
 `,
 }

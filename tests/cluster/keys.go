@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// keys writes an authority (ca.crt), the API server's certificate (server.crt, server.key) and the key that signs tokens
-// (accounts.key).
+// keys writes an authority (ca.crt), the API server's certificate (server.crt, server.key), by which the metrics server
+// knows it, too, and the key that signs tokens (accounts.key).
 func keys(folder string) error {
 	authority, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -36,7 +36,7 @@ func keys(folder string) error {
 	}
 	leaf := x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "kube-apiserver"}, NotBefore: from, NotAfter: until,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		DNSNames: []string{"localhost", "kubernetes.default.svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(nodes(1)[0].address())},
 	}
 	rootBytes, err := x509.CreateCertificate(rand.Reader, &root, &root, &authority.PublicKey, authority)

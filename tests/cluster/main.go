@@ -1,5 +1,5 @@
-// A real cluster to test on: etcd, the API server, the controller manager, the scheduler and kubelets of k8s.io/kubernetes, with containerd
-// and runc of the machine. Needs root. Tried with cgroups v1.
+// A real cluster to test on: etcd, the API server, the controller manager, the scheduler, kubelets and kube-proxies of k8s.io/kubernetes, and
+// the metrics server, with containerd, runc and iptables of the machine. Needs root. Tried with cgroups v1.
 //
 //	cluster up NODES FOLDER IMAGE.tar...
 //
@@ -15,11 +15,14 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/cli"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
+	metrics "sigs.k8s.io/metrics-server/cmd/metrics-server/app"
 )
 
 // Each part is a process of this same program, as their flags are of the whole process.
@@ -55,8 +58,12 @@ func main() {
 		command = scheduler.NewSchedulerCommand()
 	case "kubelet":
 		command = kubelet.NewKubeletCommand(context.Background())
+	case "kube-proxy":
+		command = proxy.NewProxyCommand()
+	case "metrics-server":
+		command = metrics.NewMetricsServerCommand(server.SetupSignalHandler())
 	default:
-		fail(fmt.Errorf("%s is none of up, etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet", os.Args[1]))
+		fail(fmt.Errorf("%s is no part of the cluster", os.Args[1]))
 	}
 	command.SetArgs(os.Args[2:])
 	os.Exit(cli.Run(command))

@@ -102,6 +102,7 @@ func (n node) connect() error {
 func (n node) disconnect() {
 	if n.namespace() == "" {
 		_ = exec.Command("ip", "link", "delete", bridge).Run()
+		unproxy()
 	} else {
 		_ = exec.Command("ip", "link", "delete", n.cable()).Run()
 		_ = exec.Command("ip", "netns", "delete", n.namespace()).Run()

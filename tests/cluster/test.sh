@@ -9,29 +9,30 @@
 #   wrong     what else may be wrong, on three nodes (wrong.sh)
 #   services  PostgreSQL beside two replicas, and studies that are resumed, on three nodes (services.sh); POSTGRES_ENTRYPOINT=FILE is what
 #             starts PostgreSQL in place of postgres.sh: docker-entrypoint.sh of its makers' image
+#   scale     a HorizontalPodAutoscaler on CPU, and load through the address of a service, on three nodes (scale.sh)
 #   up        nothing: three nodes are there until standard input ends (up.sh)
 #   frankenphp  an image of FrankenPHP with its makers' Caddyfile, on three nodes (frankenphp.sh); FRANKENPHP=FILE is the program
 #
 # STAMPEDE=FILE tries that program in place of one that is built here; on three nodes, several parts may be given at once.
 #
-# Needs root, Go, containerd, runc, the CNI plugins (containernetworking-plugins), gcc, curl and jq; services needs PostgreSQL. A cold build takes some 10 minutes. What is
-# printed is what is seen; the exit code is that of the first check that fails.
+# Needs root, Go, containerd, runc, the CNI plugins (containernetworking-plugins), iptables, gcc, curl and jq; services needs PostgreSQL. A cold
+# build takes some 10 minutes. What is printed is what is seen; the exit code is that of the first check that fails.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 part=${1:-all}
 case $part in
 all)
-    for part in load compare "nodes services wrong away kills"; do tests/cluster/test.sh $part; done
+    for part in load compare "nodes scale services wrong away kills"; do tests/cluster/test.sh $part; done
     exit
     ;;
 load | compare) nodes=1 ;;
-nodes | services | kills | away | wrong | up | frankenphp) nodes=3 ;;
+nodes | scale | services | kills | away | wrong | up | frankenphp) nodes=3 ;;
 *)
-    echo "there is no part $part: load, compare, nodes, services, kills, away, wrong, up or frankenphp" >&2
+    echo "there is no part $part: load, compare, nodes, scale, services, kills, away, wrong, up or frankenphp" >&2
     exit 2
     ;;
 esac
-for tool in go containerd runc ctr gcc curl jq; do
+for tool in go containerd runc ctr iptables gcc curl jq; do
     command -v "$tool" >/dev/null || { echo "install $tool" >&2; exit 3; }
 done
 [ -x /usr/lib/cni/bridge ] || { echo "install containernetworking-plugins" >&2; exit 3; }

@@ -66,15 +66,17 @@ func up(folder string, count int, images []string) error {
 	}
 	server := []string{self, "kube-apiserver", "--etcd-servers=" + etcdAddress, "--bind-address=0.0.0.0", "--secure-port=16443",
 		"--advertise-address=" + nodes[0].address(), "--tls-cert-file=" + in("server.crt"), "--tls-private-key-file=" + in("server.key"),
-		"--token-auth-file=" + in("tokens.csv"), "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.77.0/24",
+		"--token-auth-file=" + in("tokens.csv"), "--authorization-mode=RBAC", "--service-cluster-ip-range=" + services,
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + in("accounts.key"),
 		"--service-account-signing-key-file=" + in("accounts.key"), "--kubelet-preferred-address-types=InternalIP",
 		"--endpoint-reconciler-type=none", "--cert-dir=" + folder}
+	server = append(server, aggregation(in)...)
 	starts := [][]string{
 		{self, "etcd", in("etcd")},
 		server,
 		{self, "kube-controller-manager", "--kubeconfig=" + in("kubeconfig"), "--leader-elect=false", "--secure-port=0",
-			"--service-account-private-key-file=" + in("accounts.key"), "--root-ca-file=" + in("ca.crt")},
+			"--service-account-private-key-file=" + in("accounts.key"), "--root-ca-file=" + in("ca.crt"),
+			"--horizontal-pod-autoscaler-sync-period=5s"},
 		{self, "kube-scheduler", "--kubeconfig=" + in("kubeconfig"), "--leader-elect=false", "--secure-port=0"},
 	}
 	for _, command := range starts {
@@ -95,7 +97,22 @@ func up(folder string, count int, images []string) error {
 			return err
 		}
 	}
-	if err := ready(ended, in("kubeconfig"), nodes); err != nil {
+	client, err := clientOf(in("kubeconfig"))
+	if err != nil {
+		return err
+	}
+	if err := ready(ended, client, nodes); err != nil {
+		return err
+	}
+	if err := register(ended, client); err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if err := parts.start("kube-proxy-"+node.name, node.within(node.proxy(self, in)...)); err != nil {
+			return err
+		}
+	}
+	if err := parts.start("metrics-server", metricsServer(self, in)); err != nil {
 		return err
 	}
 	fmt.Println("ready")
@@ -211,16 +228,16 @@ func load(ended context.Context, socket string, images []string) error {
 	return nil
 }
 
-// ready waits until all nodes are ready and a namespace can have pods.
-func ready(ended context.Context, kubeconfig string, nodes []node) error {
+func clientOf(kubeconfig string) (*kubernetes.Clientset, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
+	return kubernetes.NewForConfig(config)
+}
+
+// ready waits until all nodes are ready and a namespace can have pods.
+func ready(ended context.Context, client *kubernetes.Clientset, nodes []node) error {
 	return until(ended, func() error {
 		for _, node := range nodes {
 			found, err := client.CoreV1().Nodes().Get(ended, node.name, meta.GetOptions{})

@@ -67,6 +67,7 @@ const RULES: &[(Of, Rule)] = &[
     (Of::Instances, fleet::never_ready),
     (Of::Instances, fleet::lost),
     (Of::Instances, fleet::turned_away),
+    (Of::Instances, fleet::unevenly_loaded),
     (Of::Any, requests::failed),
     (Of::Any, requests::unfinished),
     (Of::Lasting, connections::exhausted),

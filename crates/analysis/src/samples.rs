@@ -155,6 +155,7 @@ pub(crate) fn scaled(case: &str, block: u32, throughput: f64, concurrency: u32, 
         rejected: 0,
         usage: InstanceUsage::default(),
         gateway: GatewayUse::default(),
+        decisions: Vec::new(),
     };
     Trial { scale: Some(scale), ..measured(case, block, throughput) }
 }

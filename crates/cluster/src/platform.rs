@@ -1,5 +1,6 @@
 //! Launches images as pods on the node of a study.
 
+mod scaled;
 mod services;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,8 @@ use stampede_core::{
 };
 use stampede_kubernetes::{ClusterError, FoundPod, Pods, Server, ServerOrder};
 use stampede_seam::{
-    ContainerLook, LaunchError, LogTail, Moment, Platform, PrepareError, PreparedApp, Running, Vantage,
+    Autoscaled, AutoscalerOrder, ContainerLook, LaunchError, LogTail, Moment, Platform, PrepareError, PreparedApp,
+    Running, Vantage,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -490,6 +492,19 @@ impl Platform for ClusterPlatform {
                 },
             }
         })
+    }
+
+    fn has_autoscaler(&self) -> bool {
+        true
+    }
+
+    fn autoscale<'a>(
+        &'a self,
+        deployment: &'a Deployment,
+        terms: &'a Terms,
+        order: &'a AutoscalerOrder,
+    ) -> Fut<'a, Result<Box<dyn Autoscaled>, LaunchError>> {
+        Box::pin(self.scaled(deployment, terms, order))
     }
 }
 

@@ -46,7 +46,7 @@ pub fn scale(
         let (first, beside) = plans.split_first().ok_or_else(nothing)?;
         let purpose = Purpose { command: "scale", measures: true };
         let site = Site::take(bench, purpose, first, beside, backend, pinning, stop).await?;
-        if site.pinning.is_shared() {
+        if site.ground.platform.machine().is_none() && site.pinning.is_shared() {
             bench.warning(
                 "the instances may use every processor, so that they and the load disturb each other; lower --max-instances, \
                  --cpus or --total-cpus until a processor is left",

@@ -396,6 +396,7 @@ fn lengths(traffic: &Traffic, policy: &Policy) -> (Duration, Duration) {
         (false, _) => (Duration::ZERO, length),
         (true, Policy::CloudRun(parameters)) => (SIMULATED.1 + parameters.idle, SIMULATED.0),
         (true, Policy::Knative(_)) => (SIMULATED.1, SIMULATED.0),
+        (true, Policy::Hpa(parameters)) => (SIMULATED.1 + parameters.stabilization, SIMULATED.0),
     }
 }
 

@@ -80,6 +80,11 @@ impl Latencies {
         self.open().saturating_record(ns.max(1));
     }
 
+    /// Counts one latency, given in nanoseconds, so many times. Does not allocate, unless it was read from storage.
+    pub fn record_ns_times(&mut self, ns: u64, times: u64) {
+        self.open().saturating_record_n(ns.max(1), times);
+    }
+
     /// Adds all of another distribution's latencies. Does not allocate, unless it was read from storage.
     pub fn merge(&mut self, other: &Self) {
         let histogram = self.open();
@@ -199,8 +204,13 @@ impl Latencies {
     }
 }
 
-/// The histogram of all latencies, at 2 or 3 significant digits.
+/// A histogram of latencies, at 2 or 3 significant digits: a copy of one, which takes a tenth of the time that making one takes.
 fn histogram(digits: u8) -> Histogram<u64> {
+    kept::scale(digits).clone()
+}
+
+/// The first of its kind.
+fn made(digits: u8) -> Histogram<u64> {
     #[expect(clippy::expect_used, reason = "the bounds are constants that hdrhistogram accepts")]
     Histogram::new_with_bounds(1, HIGHEST_NS, digits).expect("1..1h at 2 or 3 digits are valid bounds")
 }

@@ -128,7 +128,9 @@ pub use recipe::{CopiedProgram, ExtensionMeans, MakersImage, Recipe};
 pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requirement, VersionProbe};
 pub use revision::Revision;
 pub use runtime::{About, DefaultsContext, Documented, PlanError, ProcessModel, RenderContext, Runtime};
-pub use scaling::{GatewayUse, InstanceCount, InstanceLife, InstanceUsage, Passage, ScaleRecord, ScaledService};
+pub use scaling::{
+    GatewayUse, InstanceCount, InstanceLife, InstanceUsage, Passage, ScaleDecision, ScaleRecord, ScaledService,
+};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use second::LoadSecond;
 pub use series::{ProcessId, QuerySeen, Sampling, Series, SeriesSource};

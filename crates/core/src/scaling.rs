@@ -42,6 +42,9 @@ pub struct InstanceLife {
     /// How much of that was over when its first program was started: its folder and control group, or its container, were there.
     #[serde(default)]
     pub set_up: Option<Duration>,
+    /// How long it took from its order until a machine was found for it, where a cluster has several.
+    #[serde(default)]
+    pub placed: Option<Duration>,
     /// How long it took from then until it counted as ready.
     pub ready: Option<Duration>,
     /// How long the first request took that it was given.
@@ -50,6 +53,20 @@ pub struct InstanceLife {
     pub ended: Option<Duration>,
     /// Why it was lost, where it ended by itself or never came up.
     pub lost: Option<String>,
+    /// Thousandths of a CPU that it used in the mean while it was ready in the window, where a cluster measures that.
+    #[serde(default)]
+    pub cpu_millis: Option<u32>,
+}
+
+/// What a cluster's autoscaler wanted. Times are counted from when the platform came up.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScaleDecision {
+    /// From when on.
+    pub at: Duration,
+    /// How many instances.
+    pub wanted: u32,
+    /// The share of their CPU that instances used then, as the autoscaler has it, where it knew.
+    pub used: Option<f64>,
 }
 
 impl InstanceLife {
@@ -133,6 +150,9 @@ pub struct ScaleRecord {
     pub usage: InstanceUsage,
     /// What the gateway used.
     pub gateway: GatewayUse,
+    /// What a cluster's own autoscaler wanted from when on. With one that is acted out there are none, and where there are some there
+    /// is no gateway, and nobody knows who waits.
+    pub decisions: Vec<ScaleDecision>,
 }
 
 /// How many instances were there in a window, those that started included.
@@ -147,6 +167,18 @@ pub struct InstanceCount {
 }
 
 impl ScaleRecord {
+    /// Whether a cluster's own autoscaler scaled it, through the cluster's own service.
+    pub fn is_of_cluster(&self) -> bool {
+        !self.decisions.is_empty()
+    }
+
+    /// The most instances that a cluster's autoscaler wanted in the window.
+    pub fn most_wanted(&self) -> Option<u32> {
+        let before = self.decisions.iter().rev().find(|decision| decision.at <= self.opens);
+        let within = self.decisions.iter().filter(|decision| (self.opens..self.closes).contains(&decision.at));
+        before.into_iter().chain(within).map(|decision| decision.wanted).max()
+    }
+
     /// How many instances were there in the window, those that started included: from when on, since it opened, and how many.
     pub fn course(&self) -> Vec<(Duration, u32)> {
         let Self { opens, closes, lives, .. } = self;
@@ -229,6 +261,7 @@ mod tests {
             rejected: 0,
             usage: InstanceUsage::default(),
             gateway: GatewayUse::default(),
+            decisions: Vec::new(),
         }
     }
 

@@ -3,7 +3,10 @@
 //! First one instance is started alone: its answers are verified, and its start says how long requests may wait for one. Then the
 //! platform comes up with the fewest instances, and the load begins without a pause. What clients are told because no instance
 //! was free is no fault of the trial but what is asked for.
+//!
+//! A cluster has an autoscaler of its own, and a service in place of the gateway ([`autoscaled`]).
 
+mod autoscaled;
 mod fleet;
 
 use std::collections::BTreeMap;
@@ -77,7 +80,6 @@ struct Rehearsed {
 
 impl Act<'_> {
     async fn run(&self, trial: &mut Trial, sink: &mut dyn Sink) -> Result<Outcome, MeasureError> {
-        let Scaling { service, policy, price, .. } = *self.scaling;
         let first = self.context.workload.first_request();
         let first = first.ok_or_else(|| MeasureError::Failed("the workload has no request".to_owned()))?;
         let mould = Mould {
@@ -87,6 +89,36 @@ impl Act<'_> {
             ready_timeout: self.context.ready_timeout,
         };
         let Rehearsed { exchanges, start, mut faults } = self.rehearse(mould, trial, sink).await?;
+        let driven = if self.platform.has_autoscaler() {
+            self.in_cluster(exchanges, start, trial, sink).await?
+        } else {
+            self.behind_gateway(mould, exchanges, start, trial, sink).await?
+        };
+        faults.extend(driven.faults);
+        let Some(measured) = trial.measurement.as_ref() else {
+            return Err(MeasureError::Failed("nothing was measured".to_owned()));
+        };
+        if measured.requests.ok == 0 {
+            let example = driven.example.map(|example| format!("; the first: {example}")).unwrap_or_default();
+            return Err(MeasureError::Failed(answered_none(measured, &example)));
+        }
+        if driven.late.as_secs_f64() > MOST_LATE * measured.window.as_secs_f64() {
+            let late = driven.late;
+            faults.push(format!("counters were read {late:?} after an edge of the window: this program was held up"));
+        }
+        Ok(if faults.is_empty() { Outcome::Measured } else { Outcome::Invalid(faults.join("; ")) })
+    }
+
+    /// Brings the platform up that is acted out, drives the load, and sees what became of it.
+    async fn behind_gateway(
+        &self,
+        mould: Mould<'_>,
+        exchanges: Vec<LoadExchange>,
+        start: Duration,
+        trial: &mut Trial,
+        sink: &mut dyn Sink,
+    ) -> Result<Driven, MeasureError> {
+        let Scaling { service, policy, price, .. } = *self.scaling;
         let queue = self.scaling.queue(start);
         if start > queue.wait && service.min_instances == 0 {
             let warning = format!(
@@ -114,26 +146,13 @@ impl Act<'_> {
         sink.take(&Event::PhaseStarted(Phase::Stop)).await?;
         let courses = fleet.end().await;
         let account = gateway.close().ok_or_else(|| MeasureError::Failed("the gateway failed".to_owned()))?;
-        let driven = driven?;
-
-        faults.extend(driven.faults);
-        faults.extend(courses.values().filter_map(|course| course.fault.clone()).take(1));
+        let mut driven = driven?;
+        driven.faults.extend(courses.values().filter_map(|course| course.fault.clone()).take(1));
         let service = self.scaling.given(start);
         let status = trial.measurement.as_ref().map(|measured| &measured.status);
         let rejected = status.map_or(0, |status| rejected(&policy, status, &account));
         trial.scale = Some(record(service, account, courses, rejected));
-        let Some(measured) = trial.measurement.as_ref() else {
-            return Err(MeasureError::Failed("nothing was measured".to_owned()));
-        };
-        if measured.requests.ok == 0 {
-            let example = driven.example.map(|example| format!("; the first: {example}")).unwrap_or_default();
-            return Err(MeasureError::Failed(answered_none(measured, &example)));
-        }
-        if driven.late.as_secs_f64() > MOST_LATE * measured.window.as_secs_f64() {
-            let late = driven.late;
-            faults.push(format!("counters were read {late:?} after an edge of the window: this program was held up"));
-        }
-        Ok(if faults.is_empty() { Outcome::Measured } else { Outcome::Invalid(faults.join("; ")) })
+        Ok(driven)
     }
 
     /// Starts one instance alone, checks its answers, reads its settings, and stops it.
@@ -320,6 +339,8 @@ fn record(
             first_request,
             ended: ended.map(at),
             lost: course.lost,
+            placed: None,
+            cpu_millis: None,
         }
     });
     ScaleRecord {
@@ -337,6 +358,7 @@ fn record(
             requests: usage.requests,
         },
         gateway: GatewayUse { cpu, requests: arrived, broken, passage: Passage::of(&passage) },
+        decisions: Vec::new(),
     }
 }
 

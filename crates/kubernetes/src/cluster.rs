@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kube::api::{ApiResource, DynamicObject};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 
@@ -116,6 +117,11 @@ impl Cluster {
         K::DynamicType: Default,
     {
         Api::namespaced(self.client.clone(), self.namespace())
+    }
+
+    /// The same of a kind that only some clusters have.
+    pub(crate) fn dynamic(&self, resource: &ApiResource) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), self.namespace(), resource)
     }
 
     /// What it is that it did not answer for so long.

@@ -130,6 +130,16 @@ pub enum ClusterError {
         /// How long it was waited for.
         waited: Duration,
     },
+    /// The autoscaler does not know what pods use.
+    #[error(
+        "the autoscaler does not know what pods use of their CPU after {} s: {problem}\n  look whether `kubectl top pods` works: the cluster needs metrics-server, or another that serves metrics.k8s.io", .waited.as_secs()
+    )]
+    NoMetrics {
+        /// Its words.
+        problem: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// A deployment cannot be removed.
     #[error("remove the deployment {name}: {problem}")]
     NotRemoved {

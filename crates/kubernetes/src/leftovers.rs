@@ -1,14 +1,18 @@
 //! What is left in a namespace, by its label.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, ListParams};
+use serde::de::DeserializeOwned;
 
 use crate::cluster::Cluster;
 use crate::cluster_error::ClusterError;
@@ -28,6 +32,10 @@ pub struct Leftover {
     pub jobs: Vec<String>,
     /// Its deployments.
     pub deployments: Vec<String>,
+    /// Its services.
+    pub services: Vec<String>,
+    /// Its autoscalers.
+    pub autoscalers: Vec<String>,
     /// Pods whose job or deployment is gone.
     pub pods: Vec<String>,
     /// Whether its guardian runs, or is on its way: it removes all of this when its lease ends.
@@ -44,13 +52,39 @@ impl Cluster {
         let labelled = ListParams::default().labels(RUN);
         let jobs = self.api::<Job>().list(&labelled).await.map_err(|error| self.error("list jobs", &error))?;
         let pods = self.api::<Pod>().list(&labelled).await.map_err(|error| self.error("list pods", &error))?;
-        let deployments = match self.api::<Deployment>().list(&labelled).await {
-            Ok(listed) => listed.items,
+        let deployments = self.of_runs::<Deployment>(&labelled, "list deployments").await?;
+        let services = self.of_runs::<Service>(&labelled, "list services").await?;
+        let autoscalers = self.of_runs::<HorizontalPodAutoscaler>(&labelled, "list horizontalpodautoscalers").await?;
+        let mut runs = sorted_out(&jobs.items, &deployments, &pods.items, now);
+        for (metadata, is_service) in services
+            .iter()
+            .map(|service| (&service.metadata, true))
+            .chain(autoscalers.iter().map(|autoscaler| (&autoscaler.metadata, false)))
+        {
+            let run = label(metadata, RUN);
+            let known = runs.iter_mut().position(|leftover| leftover.run == run);
+            let place = known.unwrap_or_else(|| {
+                runs.push(nothing(run));
+                runs.len() - 1
+            });
+            let names = if is_service { &mut runs[place].services } else { &mut runs[place].autoscalers };
+            names.extend(metadata.name.clone());
+        }
+        Ok(runs)
+    }
+
+    /// Those of a kind that runs have made.
+    async fn of_runs<K>(&self, labelled: &ListParams, verb: &str) -> Result<Vec<K>, ClusterError>
+    where
+        K: kube::Resource<Scope = NamespaceResourceScope> + Clone + fmt::Debug + DeserializeOwned,
+        K::DynamicType: Default,
+    {
+        match self.api::<K>().list(labelled).await {
+            Ok(listed) => Ok(listed.items),
             // Who may not see them has made none.
-            Err(kube::Error::Api(status)) if status.code == 403 => Vec::new(),
-            Err(error) => return Err(self.error("list deployments", &error)),
-        };
-        Ok(sorted_out(&jobs.items, &deployments, &pods.items, now))
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(Vec::new()),
+            Err(error) => Err(self.error(verb, &error)),
+        }
     }
 
     /// Removes it.
@@ -62,6 +96,15 @@ impl Cluster {
         for job in &leftover.jobs {
             let removed = self.api::<Job>().delete(job, &DeleteParams::background()).await.map(drop);
             self.gone(removed, &format!("remove the job {job}"))?;
+        }
+        for autoscaler in &leftover.autoscalers {
+            let api = self.api::<HorizontalPodAutoscaler>();
+            let removed = api.delete(autoscaler, &DeleteParams::background()).await.map(drop);
+            self.gone(removed, &format!("remove the horizontalpodautoscaler {autoscaler}"))?;
+        }
+        for service in &leftover.services {
+            let removed = self.api::<Service>().delete(service, &DeleteParams::background()).await.map(drop);
+            self.gone(removed, &format!("remove the service {service}"))?;
         }
         for deployment in &leftover.deployments {
             let removed = self.api::<Deployment>().delete(deployment, &DeleteParams::background()).await.map(drop);
@@ -87,19 +130,25 @@ fn label<'a>(metadata: &'a ObjectMeta, name: &str) -> &'a str {
     metadata.labels.as_ref().and_then(|labels| labels.get(name)).map_or("", String::as_str)
 }
 
-/// The loads that these objects are of, in the order of their names.
-fn sorted_out(jobs: &[Job], deployments: &[Deployment], pods: &[Pod], now: Timestamp) -> Vec<Leftover> {
-    let mut runs: BTreeMap<&str, Leftover> = BTreeMap::new();
-    let empty = |run: &str| Leftover {
+/// A run of which nothing is known to be left.
+fn nothing(run: &str) -> Leftover {
+    Leftover {
         run: run.to_owned(),
         jobs: Vec::new(),
         deployments: Vec::new(),
+        services: Vec::new(),
+        autoscalers: Vec::new(),
         pods: Vec::new(),
         is_held: false,
-    };
+    }
+}
+
+/// The loads that these objects are of, in the order of their names.
+fn sorted_out(jobs: &[Job], deployments: &[Deployment], pods: &[Pod], now: Timestamp) -> Vec<Leftover> {
+    let mut runs: BTreeMap<&str, Leftover> = BTreeMap::new();
     for job in jobs {
         let run = label(&job.metadata, RUN);
-        let leftover = runs.entry(run).or_insert_with(|| empty(run));
+        let leftover = runs.entry(run).or_insert_with(|| nothing(run));
         leftover.jobs.extend(job.metadata.name.clone());
         let created = job.metadata.creation_timestamp.as_ref().map(|created| created.0);
         let is_new = created
@@ -108,12 +157,12 @@ fn sorted_out(jobs: &[Job], deployments: &[Deployment], pods: &[Pod], now: Times
     }
     for deployment in deployments {
         let run = label(&deployment.metadata, RUN);
-        let leftover = runs.entry(run).or_insert_with(|| empty(run));
+        let leftover = runs.entry(run).or_insert_with(|| nothing(run));
         leftover.deployments.extend(deployment.metadata.name.clone());
     }
     for pod in pods {
         let run = label(&pod.metadata, RUN);
-        let leftover = runs.entry(run).or_insert_with(|| empty(run));
+        let leftover = runs.entry(run).or_insert_with(|| nothing(run));
         let owners = || pod.metadata.owner_references.iter().flatten();
         let has_job = owners().filter(|owner| owner.kind == "Job").any(|owner| leftover.jobs.contains(&owner.name));
         // Between a deployment and its pods is a set of replicas, which is called after it.

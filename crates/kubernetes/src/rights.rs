@@ -23,10 +23,12 @@ pub enum Purpose {
     Load,
     /// Deployments under test as well.
     Deployments,
+    /// Deployments that the cluster scales.
+    Scaling,
 }
 
 /// What is needed, and no more.
-const RIGHTS: [Right; 8] = [
+const RIGHTS: [Right; 12] = [
     // The guardian and the generators; `delete` ends them, `list` finds what is left.
     Right {
         group: "batch",
@@ -60,6 +62,23 @@ const RIGHTS: [Right; 8] = [
     },
     // What it wrote, where it fails.
     Right { group: "", resource: "pods", subresource: Some("log"), verbs: &["get"], purpose: Purpose::Deployments },
+    // What is scaled: a service, its autoscaler, when pods come and go, and what they use; `list` finds what is left.
+    Right {
+        group: "",
+        resource: "services",
+        subresource: None,
+        verbs: &["create", "delete", "list"],
+        purpose: Purpose::Scaling,
+    },
+    Right {
+        group: "autoscaling",
+        resource: "horizontalpodautoscalers",
+        subresource: None,
+        verbs: &["create", "delete", "list", "watch"],
+        purpose: Purpose::Scaling,
+    },
+    Right { group: "", resource: "pods", subresource: None, verbs: &["watch"], purpose: Purpose::Scaling },
+    Right { group: "metrics.k8s.io", resource: "pods", subresource: None, verbs: &["list"], purpose: Purpose::Scaling },
 ];
 
 /// The name of the Role and of its binding.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy};
 use k8s_openapi::api::core::v1::{
     Affinity, Container, EmptyDirVolumeSource, EnvVar, NodeAffinity, NodeSelector, NodeSelectorRequirement,
-    NodeSelectorTerm, PodSpec, Volume, VolumeMount,
+    NodeSelectorTerm, PodSpec, ResourceRequirements, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -53,27 +53,29 @@ pub(crate) fn server_name(run: &str, part: &str) -> String {
     format!("{}-{part}", guardian_name(run))
 }
 
-/// The objects of an order, owned by the guardian with this uid; `helper` is the image with Stampede's program.
+/// A deployment of an order, owned by the guardian with this uid, in whose containers Stampede's program is found: the image `helper` has
+/// it.
 pub(crate) fn server(run: &str, part: &str, helper: &str, owner: &str, order: &ServerOrder) -> Deployment {
-    let ServerOrder { image, command, args, env, replicas, cpu_millis, memory, empty, node, grace } = order;
-    let resources = resources(&format!("{cpu_millis}m"), &memory.to_string());
-    let mount = |name: &str, at: &str, read_only: bool| VolumeMount {
-        name: name.to_owned(),
-        mount_path: at.to_owned(),
-        read_only: read_only.then_some(true),
-        ..VolumeMount::default()
-    };
-    let volume = |name: &str| Volume {
-        name: name.to_owned(),
-        empty_dir: Some(EmptyDirVolumeSource::default()),
-        ..Volume::default()
-    };
-    let own = |number: usize| format!("volume-{number}");
+    let mut deployment = plain(run, part, owner, order);
+    let Some(spec) = deployment.spec.as_mut().and_then(|spec| spec.template.spec.as_mut()) else { return deployment };
     // It must not make the pod larger than what is measured.
     let bringing = Container {
         volume_mounts: Some(vec![mount(PROGRAM_VOLUME, PLACE, false)]),
-        ..container(helper, &["__guardian", "put", PLACE], resources.clone())
+        ..container(helper, &["__guardian", "put", PLACE], resources_of(order))
     };
+    spec.init_containers = Some(vec![bringing]);
+    run_as_usual(spec);
+    spec.volumes.get_or_insert_default().insert(0, empty_volume(PROGRAM_VOLUME));
+    for of_image in &mut spec.containers {
+        of_image.volume_mounts.get_or_insert_default().insert(0, mount(PROGRAM_VOLUME, PLACE, true));
+    }
+    deployment
+}
+
+/// A deployment of an order and nothing beside it, owned by the guardian with this uid.
+pub(crate) fn plain(run: &str, part: &str, owner: &str, order: &ServerOrder) -> Deployment {
+    let ServerOrder { image, command, args, env, replicas, empty, node, grace, .. } = order;
+    let own = |number: usize| format!("volume-{number}");
     let some = |words: &Vec<String>| (!words.is_empty()).then(|| words.clone());
     let of_image = Container {
         name: SERVER.to_owned(),
@@ -89,12 +91,9 @@ pub(crate) fn server(run: &str, part: &str, helper: &str, owner: &str, order: &S
             };
             env.iter().map(variable).collect()
         }),
-        resources: Some(resources),
-        volume_mounts: Some(
-            std::iter::once(mount(PROGRAM_VOLUME, PLACE, true))
-                .chain(empty.iter().enumerate().map(|(number, at)| mount(&own(number), at, false)))
-                .collect(),
-        ),
+        resources: Some(resources_of(order)),
+        volume_mounts: (!empty.is_empty())
+            .then(|| empty.iter().enumerate().map(|(number, at)| mount(&own(number), at, false)).collect()),
         ..Container::default()
     };
     let mut template = pod(run, PodRole::Server, of_image);
@@ -106,42 +105,63 @@ pub(crate) fn server(run: &str, part: &str, helper: &str, owner: &str, order: &S
         metadata.labels = metadata.labels.take().map(with_part);
     }
     if let Some(spec) = &mut template.spec {
-        spec.init_containers = Some(vec![bringing]);
         spec.restart_policy = Some("Always".to_owned());
         spec.termination_grace_period_seconds = i64::try_from(grace.as_secs()).ok();
         // An image is run as it is: its user is its own.
         if let Some(security) = &mut spec.security_context {
             (security.run_as_non_root, security.run_as_user, security.run_as_group) = (None, None, None);
         }
-        run_as_usual(spec);
-        spec.volumes = Some(
-            std::iter::once(volume(PROGRAM_VOLUME))
-                .chain((0..empty.len()).map(|number| volume(&own(number))))
-                .collect(),
-        );
+        spec.volumes = (!empty.is_empty()).then(|| (0..empty.len()).map(|number| empty_volume(&own(number))).collect());
         let generators = selector_labels(run, PodRole::Generator);
         let node_affinity = node.as_ref().map(|node| on_node(node));
         spec.affinity = Some(Affinity { node_affinity, ..away_from(&generators, Apart::Rather) });
     }
-    let all = with_part(labels(run, PodRole::Server));
-    let selector = [(RUN.to_owned(), run.to_owned()), (PART.to_owned(), part.to_owned())].into();
     Deployment {
-        metadata: ObjectMeta {
-            name: Some(server_name(run, part)),
-            labels: Some(all),
-            owner_references: Some(vec![owned_by(run, owner)]),
-            ..ObjectMeta::default()
-        },
+        metadata: metadata(run, part, owner),
         spec: Some(DeploymentSpec {
             replicas: Some(i32::try_from(*replicas).unwrap_or(i32::MAX)),
             revision_history_limit: Some(0),
-            selector: selects(&selector),
+            selector: selects(&part_labels(run, part)),
             strategy: Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None }),
             template,
             ..DeploymentSpec::default()
         }),
         status: None,
     }
+}
+
+/// Name, labels and owner of an object of a part.
+pub(crate) fn metadata(run: &str, part: &str, owner: &str) -> ObjectMeta {
+    let mut all = labels(run, PodRole::Server);
+    all.insert(PART.to_owned(), part.to_owned());
+    ObjectMeta {
+        name: Some(server_name(run, part)),
+        labels: Some(all),
+        owner_references: Some(vec![owned_by(run, owner)]),
+        ..ObjectMeta::default()
+    }
+}
+
+/// The labels by which the pods of a part are told from all others.
+pub(crate) fn part_labels(run: &str, part: &str) -> BTreeMap<String, String> {
+    [(RUN.to_owned(), run.to_owned()), (PART.to_owned(), part.to_owned())].into()
+}
+
+fn resources_of(order: &ServerOrder) -> ResourceRequirements {
+    resources(&format!("{}m", order.cpu_millis), &order.memory.to_string())
+}
+
+fn mount(name: &str, at: &str, read_only: bool) -> VolumeMount {
+    VolumeMount {
+        name: name.to_owned(),
+        mount_path: at.to_owned(),
+        read_only: read_only.then_some(true),
+        ..VolumeMount::default()
+    }
+}
+
+fn empty_volume(name: &str) -> Volume {
+    Volume { name: name.to_owned(), empty_dir: Some(EmptyDirVolumeSource::default()), ..Volume::default() }
 }
 
 /// The container that brings the program runs as Stampede's own, whatever user the image has.

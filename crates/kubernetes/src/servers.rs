@@ -407,7 +407,7 @@ async fn remove(cluster: &Cluster, name: &str) -> Result<(), ClusterError> {
 
 /// Removes a deployment, and waits until its pods are gone: the next one may need their room. A cluster that does not answer for a while is
 /// asked again.
-async fn gone(run: &PodRun, part: &str, grace: Duration) -> Result<ServerEnd, ClusterError> {
+pub(crate) async fn gone(run: &PodRun, part: &str, grace: Duration) -> Result<ServerEnd, ClusterError> {
     let (name, started) = (server_name(&run.name, part), Instant::now());
     let (mut how, mut is_removed) = (BTreeMap::new(), false);
     loop {

@@ -25,10 +25,11 @@ pub(crate) async fn in_cluster(
     beside: &[&ComparePlan],
     onlooker: Onlooker<'_>,
 ) -> Result<ClusterPlatform, Failure> {
-    let ClusterChoice { context, namespace, image, cpus, node } = choice;
+    let ClusterChoice { context, namespace, image, cpus, node, scales } = choice;
     let access = ClusterAccess { context: context.clone(), namespace: namespace.clone() };
     let cluster = Cluster::connect(&access).await.map_err(Failure::missing)?;
-    cluster.check_rights(Purpose::Deployments).await.map_err(Failure::missing)?;
+    let rights = if *scales { Purpose::Scaling } else { Purpose::Deployments };
+    cluster.check_rights(rights).await.map_err(Failure::missing)?;
     let note = |words: &str| {
         if !onlooker.quiet {
             onlooker.notices.note(words);
@@ -36,7 +37,8 @@ pub(crate) async fn in_cluster(
     };
     let count = u32::try_from(plan.generators.len()).unwrap_or(u32::MAX);
     let (namespace, context) = (cluster.namespace(), cluster.context());
-    note(&format!("pods in the namespace {namespace} of {context}: generators ({count}), and one case at a time"));
+    let what = if *scales { "the pods of a service" } else { "one case at a time" };
+    note(&format!("pods in the namespace {namespace} of {context}: generators ({count}), and {what}"));
     // Its node has room for the largest of them.
     let limits = beside.iter().fold(plan.limits, |Limits { cpus, memory }, other| Limits {
         cpus: cpus.max(other.limits.cpus),
@@ -45,7 +47,9 @@ pub(crate) async fn in_cluster(
     let (image, node) = (image.clone(), node.clone());
     let order = GroundOrder { image, generators: count, cpus: cpus.cores(), limits, node };
     let ground = Ground::take(&cluster, &order, &note).await.map_err(Failure::missing)?;
-    note(&format!("each case runs on node {}", ground.node));
+    if !scales {
+        note(&format!("each case runs on node {}", ground.node));
+    }
     let mut streams = Vec::new();
     for (place, stream) in ground.pods.open().await.map_err(Failure::missing)?.into_iter().enumerate() {
         let beside = if stream.node == ground.node { ", beside the cases" } else { "" };

@@ -66,7 +66,7 @@ pub(crate) fn read(
     }
     let cpus = Cpus::from_millis((cpus.clamp(0.01, 1000.0) * 1000.0).round() as u32);
     let (context, namespace) = (kube_context.clone(), namespace.clone());
-    let choice = ClusterChoice { context, namespace, image, cpus, node: None };
+    let choice = ClusterChoice { context, namespace, image, cpus, node: None, scales: false };
     (PlatformChoice::Kubernetes(choice), carriers)
 }
 

@@ -130,11 +130,12 @@ pub fn read_forecast(
     let ForecastFlags { service, cpus, memory, workers, host_cpus, waiting, price, .. } = flags;
     let mut mistakes = Gathered::default();
     let traffic = read_traffic(flags, &mut mistakes);
-    let policy = read_policy(service.policy.as_deref(), &mut mistakes);
+    let policy = read_policy(service, &mut mistakes);
     let own = traffic.as_ref().map_or(Duration::ZERO, |asked| own_length(&asked.traffic));
     let (own_duration, own_warm_up) = match (own.is_zero(), &policy) {
         (true, Policy::CloudRun(p)) => (DURATION, WARM_UP + p.idle),
         (true, Policy::Knative(_)) => (DURATION, WARM_UP),
+        (true, Policy::Hpa(p)) => (DURATION, WARM_UP + p.stabilization),
         (false, _) => (own, Duration::ZERO),
     };
     let duration = read_any_time("--duration", flags.duration.as_deref(), own_duration, &mut mistakes);
@@ -145,7 +146,7 @@ pub fn read_forecast(
     let concurrency = read_list("--concurrency", service.concurrency.as_deref(), CONCURRENCY, &mut mistakes);
     let cpus = read_list("--cpus", cpus.as_deref(), calibration.cpus, &mut mistakes);
     let memory = read_list("--memory", memory.as_deref(), case.limits.memory, &mut mistakes);
-    let min_instances = read_count("--min-instances", service.min_instances.as_deref(), 0, &mut mistakes);
+    let min_instances = read_count("--min-instances", service.min_instances.as_deref(), policy.fewest(), &mut mistakes);
     let most = MAX_INSTANCES.max(min_instances);
     let max_instances = read_count("--max-instances", service.max_instances.as_deref(), most, &mut mistakes);
     let workers = read_some("--workers", workers.as_deref(), "leaves nobody to work", &mut mistakes);
@@ -154,8 +155,8 @@ pub fn read_forecast(
     let start_wait = read_any_time("--start-wait", flags.start_wait.as_deref(), Duration::ZERO, &mut mistakes);
     let rounds = read_some("--rounds", flags.rounds.as_deref(), "simulates nothing", &mut mistakes);
     let seed = read_seed(flags.seed.as_deref(), &mut mistakes).unwrap_or(1);
-    let allocation = if flags.cpu_always { CpuAllocation::Always } else { CpuAllocation::DuringRequests };
-    let price = read_price(price.price.as_deref(), allocation, &mut mistakes);
+    let allocation = if flags.cpu_always { CpuAllocation::Always } else { policy.allocation() };
+    let price = read_price(price.price.as_deref(), &policy, allocation, &mut mistakes);
     let mut calibration = calibration.clone();
     calibration.start.wait += start_wait;
     let common = Common {

@@ -41,11 +41,20 @@ pub struct ClusterChoice {
     pub cpus: Cpus,
     /// The node of all cases, where it is not to be chosen: that of a study that is resumed.
     pub node: Option<String>,
+    /// Whether its own autoscaler starts and stops what is measured.
+    pub scales: bool,
 }
 
 impl Default for ClusterChoice {
     fn default() -> Self {
-        Self { context: None, namespace: None, image: String::new(), cpus: Cpus::from_millis(1000), node: None }
+        Self {
+            context: None,
+            namespace: None,
+            image: String::new(),
+            cpus: Cpus::from_millis(1000),
+            node: None,
+            scales: false,
+        }
     }
 }
 
@@ -80,7 +89,8 @@ pub(crate) fn read(typed: Option<&str>, in_cluster: bool, mistakes: &mut Gathere
         Some(DOCKER) => PlatformChoice::CONTAINERS,
         Some(KUBERNETES) if in_cluster => PlatformChoice::Kubernetes(ClusterChoice::default()),
         Some(KUBERNETES) => {
-            let fix = "use local or docker; in a cluster stampede compare, capacity, gate and why measure images";
+            let fix =
+                "use local or docker; in a cluster stampede compare, capacity, gate, why and scale measure images";
             mistakes.add(format!("--platform {KUBERNETES}"), "is not built for this command", fix);
             PlatformChoice::Local
         }

@@ -6,26 +6,33 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{Limits, Rounds};
-use stampede_scale::{CpuAllocation, Policy, Price, Scaling, ServiceSettings};
+use stampede_scale::{Policy, Price, Scaling, ServiceSettings};
 
 use self::typed::{Common, TypedService};
 use crate::capacity::check;
 use crate::catalogue::Catalogue;
+use crate::cluster;
 use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad};
 use crate::flags::{
-    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, OfflineFlag, PhpFlag,
-    PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, GeneratorsFlag, LoadFlag, OfflineFlag,
+    PhpFlag, PlatformFlags, PodFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags,
+    WarmUpFlag,
 };
 use crate::image::{self, ImageFlags};
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
-use crate::service::{PriceFlag, ServiceFlags, WaitingFlags, read_count, read_price, read_waiting};
+use crate::platform::{KUBERNETES, PlatformChoice};
+use crate::service::{PriceFlag, ServiceFlags, WaitingFlags, read_count, read_waiting};
 
 /// What a trial takes where nothing was said: long enough for some decisions of an autoscaler, which averages over a minute.
 const DEFAULT_DURATION: &str = "30s";
+/// In a cluster, whose autoscaler decides every 15 s from what it was told up to 15 s ago.
+const DURATION_IN_CLUSTER: &str = "3m";
 /// Cold starts are part of what is asked.
 const DEFAULT_WARM_UP: &str = "0s";
 const DEFAULT_ROUNDS: &str = "1";
+/// The most pods where nothing was said.
+const MOST_PODS: u32 = 4;
 /// What a verdict takes at least.
 const ROUNDS_OF_SEVERAL: &str = "3";
 
@@ -81,6 +88,10 @@ pub struct ScaleFlags {
     pub platform: PlatformFlags,
     #[command(flatten)]
     pub offline: OfflineFlag,
+    #[command(flatten)]
+    pub generators: GeneratorsFlag,
+    #[command(flatten)]
+    pub pods: PodFlags,
 }
 
 /// Services that are measured in the same blocks.
@@ -141,6 +152,8 @@ impl ScalePlan {
                 ready_timeout: flags.ready_timeout,
                 platform: flags.platform,
                 offline: flags.offline,
+                generators: flags.generators,
+                pods: flags.pods,
                 topology: TopologyFlags {
                     client_rtt: flags.client_rtt,
                     ready: flags.ready,
@@ -151,7 +164,7 @@ impl ScalePlan {
             total_cpus,
             queue_wait,
             request_timeout,
-            price: read_price(price.price.as_deref(), CpuAllocation::DuringRequests, &mut mistakes),
+            price: price.price,
             machine,
             catalogue,
         };
@@ -200,25 +213,60 @@ pub(crate) fn read_service(
     let ServiceAsked { concurrency, instances, policy, queue_wait, request_timeout, price } = asked;
     let service = |limits: &Limits, most: u32| ServiceSettings {
         request_timeout,
+        cpu_allocation: policy.allocation(),
         ..ServiceSettings::on_demand(limits.cpus, limits.memory, concurrency, instances.least, most)
     };
     let given = |limits: &Limits| policy.concurrency(&service(limits, 1));
     let mut mistakes = Gathered::default();
-    flags.duration.duration.get_or_insert_with(|| DEFAULT_DURATION.to_owned());
+    let is_asked_for = flags.platform.platform.as_deref() == Some(KUBERNETES);
+    let duration = if is_asked_for { DURATION_IN_CLUSTER } else { DEFAULT_DURATION };
+    flags.duration.duration.get_or_insert_with(|| duration.to_owned());
     flags.warm_up.warm_up.get_or_insert_with(|| DEFAULT_WARM_UP.to_owned());
     flags.rounds.rounds.get_or_insert_with(|| DEFAULT_ROUNDS.to_owned());
     flags.no_yard_stick = true;
     flags.sampling.no_sampling = true;
-    let given = Given { runtime: Some(runtime), load: GivenLoad::OfInstances(&given), ..Given::default() };
-    let plan = ComparePlan::read_given(&flags, given, machine, catalogue)?;
+    let given =
+        Given { runtime: Some(runtime), load: GivenLoad::OfInstances(&given), in_cluster: true, ..Given::default() };
+    let mut plan = ComparePlan::read_given(&flags, given, machine, catalogue)?;
+    let is_cluster = match &mut plan.platform {
+        PlatformChoice::Kubernetes(choice) => {
+            choice.scales = true;
+            true
+        }
+        PlatformChoice::Local | PlatformChoice::Docker { .. } => false,
+    };
+    let asked_platform = is_cluster.then_some(KUBERNETES);
+    let machine = cluster::size(asked_platform, machine);
     check(&plan, &format!("runtime {runtime}"), &mut mistakes);
     if let Rounds::Auto { .. } = plan.rounds {
         mistakes.add("--rounds auto", "does not go with cold starts, which take as long as they take", "give a number");
     }
-    let most = most_instances(&plan.limits, instances, machine, &mut mistakes);
+    if is_cluster {
+        check_cluster(&policy, instances, queue_wait, &mut mistakes);
+    }
+    let most = match (is_cluster, instances.most) {
+        (true, None) => MOST_PODS.max(instances.least),
+        _ => most_instances(&plan.limits, instances, machine, &mut mistakes),
+    };
     let service = service(&plan.limits, most);
     let scaling = Scaling { service, policy, queue_wait, price, total_cpus: instances.total_cpus };
     mistakes.finish(Ok(PlannedService { plan, scaling }))
+}
+
+/// What a cluster's own autoscaler does not do.
+fn check_cluster(policy: &Policy, instances: InstancesAsked, queue_wait: Option<Duration>, mistakes: &mut Gathered) {
+    if !matches!(policy, Policy::Hpa(_)) {
+        let problem = "is acted out on this machine, and a cluster scales by its own: hpa";
+        mistakes.add(format!("--policy {}", policy.name()), problem, "leave it out, or use --platform local");
+    }
+    if let Some(total) = instances.total_cpus {
+        let problem = "is for this machine, and a cluster has nodes";
+        mistakes.add(format!("--total-cpus {total}"), problem, "leave it out");
+    }
+    if queue_wait.is_some() {
+        let problem = "is a gateway's, and before a cluster's service there is none";
+        mistakes.add("--queue-limit", problem, "leave it out");
+    }
 }
 
 /// How many instances there may be, and what of it this machine does not have.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use stampede_scale::{Basis, CloudRunParameters, CpuAllocation, PRICES, Policy, Price, ServiceSettings, price};
+use stampede_scale::{
+    Basis, CloudRunParameters, CpuAllocation, HpaParameters, PRICES, Policy, Price, ServiceSettings, price,
+};
 
 use crate::mistake::Gathered;
 use crate::quantity::parse_time;
@@ -13,24 +15,31 @@ use crate::value_list::OrList;
 /// What Cloud Run gives an instance of a service that says nothing (cloud.google.com/run/docs/about-concurrency).
 pub(crate) const CONCURRENCY: u32 = 80;
 
+/// By what pods are paid for where nothing is said.
+const POD_PRICE: &str = "eks-fargate";
+
 /// How instances are started and what each is given, unread. `None` takes the default.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceFlags {
     /// Requests that an instance is given at once, at most [default: 80]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub concurrency: Option<String>,
-    /// Minimum number of instances [default: 0]
+    /// Minimum number of instances [default: 0; 1 with --policy hpa]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub min_instances: Option<String>,
-    /// Maximum number of instances [default: as many as fit this machine's processors and memory]
+    /// Maximum number of instances [default: as many as fit this machine's processors and memory; 4 with --platform kubernetes]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub max_instances: Option<String>,
     /// Connections that the shared database accepts: limits the number of instances by their workers
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub max_connections: Option<String>,
-    /// Which autoscaler: cloud-run or knative [default: cloud-run]
+    /// Which autoscaler: cloud-run, knative, or hpa (Kubernetes' HorizontalPodAutoscaler on CPU) [default: cloud-run; hpa with
+    /// --platform kubernetes]
     #[arg(long, value_name = "NAME", help_heading = "Service")]
     pub policy: Option<String>,
+    /// With --policy hpa: share of their CPU that instances should use [default: 80%]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Service")]
+    pub cpu_target: Option<String>,
 }
 
 /// How long requests may wait.
@@ -64,14 +73,46 @@ fn price_list() -> String {
     lines.collect()
 }
 
-pub(crate) fn read_policy(typed: Option<&str>, mistakes: &mut Gathered) -> Policy {
+/// The autoscaler: the first that there is where none is named.
+pub(crate) fn read_policy(flags: &ServiceFlags, mistakes: &mut Gathered) -> Policy {
     let [default, ..] = Policy::NAMES;
-    let typed = typed.unwrap_or(default);
-    Policy::named(typed).unwrap_or_else(|| {
+    let typed = flags.policy.as_deref().unwrap_or(default);
+    let policy = Policy::named(typed).unwrap_or_else(|| {
         let names = Policy::NAMES.join(", ");
         mistakes.add(format!("--policy {typed}"), "is no autoscaler that is known", format!("choose one of {names}"));
         Policy::CloudRun(CloudRunParameters::default())
-    })
+    });
+    match (policy, flags.cpu_target.as_deref()) {
+        (Policy::Hpa(parameters), Some(target)) => {
+            let target = f64::from(read_share("--cpu-target", target, mistakes)) / 1e3;
+            Policy::Hpa(HpaParameters { cpu_target: target, ..parameters })
+        }
+        (policy, Some(target)) => {
+            let problem = format!("is for hpa, and {} has a target of its own", policy.name());
+            mistakes.add(format!("--cpu-target {target}"), problem, "add --policy hpa, or leave it out");
+            policy
+        }
+        (policy, None) => policy,
+    }
+}
+
+/// A share, as `70%` or `0.7`, in thousandths.
+pub(crate) fn read_share(flag: &str, typed: &str, mistakes: &mut Gathered) -> u32 {
+    let share = match typed.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => typed.parse(),
+    };
+    match share {
+        Ok(share) if (0.01..=1.0).contains(&share) => (share * 1e3).round() as u32,
+        _ => {
+            mistakes.add(
+                format!("{flag} {typed}"),
+                "is not a share from 1 to 100 %",
+                format!("for example {flag} 70%"),
+            );
+            1000
+        }
+    }
 }
 
 /// The price that is taken where none is named: by request.
@@ -79,13 +120,21 @@ pub(crate) fn by_request() -> &'static Price {
     PRICES.iter().find(|price| price.basis == Basis::Requests).unwrap_or(&PRICES[0])
 }
 
-pub(crate) fn read_price(typed: Option<&str>, allocation: CpuAllocation, mistakes: &mut Gathered) -> &'static Price {
+/// The price of that name, or where none is named the first that is paid at the times at which instances have CPU; of pods, that of
+/// a cluster that sells them.
+pub(crate) fn read_price(
+    typed: Option<&str>,
+    policy: &Policy,
+    allocation: CpuAllocation,
+    mistakes: &mut Gathered,
+) -> &'static Price {
     let (basis, fix) = match allocation {
         CpuAllocation::DuringRequests => (Basis::Requests, "add --cpu-always"),
         CpuAllocation::Always => (Basis::Instances, "leave out --cpu-always"),
     };
     let fits = || PRICES.iter().filter(|price| price.basis == basis);
-    let default = fits().next().unwrap_or(&PRICES[0]);
+    let of_pods = price(POD_PRICE).filter(|_| matches!(policy, Policy::Hpa(_)));
+    let default = of_pods.or_else(|| fits().next()).unwrap_or(&PRICES[0]);
     let Some(typed) = typed else { return default };
     let place = format!("--price {typed}");
     match price(typed) {

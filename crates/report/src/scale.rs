@@ -76,11 +76,16 @@ fn instances(view: &StudyView<'_>, case: &Case) -> String {
             total => format!(" that share {total} processors"),
         });
         format!(
-            " by {}, {} to {} instances{shared}, {} at once",
+            " by {}, {} to {} instances{shared}{}",
             service.policy,
             service.min_instances,
             service.max_instances,
-            if service.concurrency == 1 { "1 request".to_owned() } else { format!("{} requests", service.concurrency) }
+            match service.concurrency {
+                // Nobody counts them before pods of a cluster.
+                _ if of.record.is_of_cluster() => String::new(),
+                1 => ", 1 request at once".to_owned(),
+                many => format!(", {many} requests at once"),
+            }
         )
     });
     format!("{runtime}, {} CPU and {} an instance, scaled{asked}", limits.cpus, limits.memory)
@@ -88,6 +93,7 @@ fn instances(view: &StudyView<'_>, case: &Case) -> String {
 
 fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
     let trials = measured(view, case);
+    let in_cluster = trials.iter().any(|of| of.record.is_of_cluster());
     let heading = trials.iter().map(|of| format!("trial {}", of.trial.block));
     let mut rows = vec![std::iter::once(String::new()).chain(heading).collect()];
     let mut row = |title: &str, cell: &dyn Fn(&Measured<'_>) -> String| {
@@ -97,7 +103,9 @@ fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
     row("requests sent", &|of| count(of.measurement.requests.sent));
     row("  ok", &|of| count(of.measurement.requests.ok));
     row("  failed", &|of| count(of.figures.failed));
-    row("  rejected", &|of| count(of.figures.rejected));
+    if !in_cluster {
+        row("  rejected", &|of| count(of.figures.rejected));
+    }
     row("  no answer", &|of| count(of.measurement.requests.unfinished));
     row("responses a second", &|of| number(throughput(of.measurement)));
     for (title, q) in [("p50 ms", 0.5), ("p95 ms", 0.95), ("p99 ms", 0.99)] {
@@ -108,37 +116,48 @@ fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
         format!("{}/{}/{}", instances.min, number(instances.mean), instances.max)
     });
     row("  lost", &|of| of.figures.lost.to_string());
-    row("waited for an instance", &|of| count(of.record.waits.count()));
-    row("  at most at once", &|of| of.record.most_waiting.to_string());
-    row("  longest, ms", &|of| number(of.record.waits.max().as_secs_f64() * 1e3));
+    if in_cluster {
+        row("  wanted at most", &|of| {
+            of.record.most_wanted().map_or_else(|| "n/a".to_owned(), |most| most.to_string())
+        });
+        row("  CPU of each, %", &|of| uses(of.record, case));
+    } else {
+        row("waited for an instance", &|of| count(of.record.waits.count()));
+        row("  at most at once", &|of| of.record.most_waiting.to_string());
+        row("  longest, ms", &|of| number(of.record.waits.max().as_secs_f64() * 1e3));
+    }
     row("cold starts", &|of| of.figures.cold_starts.count.to_string());
     type Part = fn(&ScaleFigures) -> Spread;
-    let parts: [(&str, Part); 5] = [
+    let here: &[(&str, Part)] = &[
         ("  in all, ms p50/max", |figures| figures.cold_starts.total),
         ("  processes start, ms", |figures| figures.cold_starts.process),
         ("  of that, set-up ms", |figures| figures.cold_starts.set_up),
         ("  until ready, ms", |figures| figures.cold_starts.ready),
         ("  first request, ms", |figures| figures.cold_starts.first_request),
     ];
-    for (title, part) in parts {
+    let of_pods: &[(&str, Part)] = &[
+        ("  in all, ms p50/max", |figures| figures.cold_starts.total),
+        ("  process starts, ms", |figures| figures.cold_starts.process),
+        ("  of that, no node, ms", |figures| figures.cold_starts.placed),
+        ("  until ready, ms", |figures| figures.cold_starts.ready),
+    ];
+    for (title, part) in if in_cluster { of_pods } else { here } {
         row(title, &|of| match part(&of.figures) {
             Spread { p50: Some(p50), max: Some(max), .. } => format!("{}/{}", number(p50), number(max)),
             _ => "n/a".to_owned(),
         });
     }
     row("responses per vCPU-s", &|of| or_none(of.figures.rps_per_vcpu));
+    if in_cluster {
+        row("cost per million", &cost);
+        return rows;
+    }
     row("CPU used %", &|of| or_none(of.figures.utilisation.map(|share| share * 100.0)));
     row("throttled periods %", &|of| {
         let used = of.measurement.resources.filter(|used| used.periods > 0);
         or_none(used.map(|used| used.throttled_periods as f64 / used.periods as f64 * 100.0))
     });
-    row("cost per million", &|of| {
-        let bill = of.figures.bill.as_ref();
-        match bill.and_then(|bill| Some((bill.per_million?, bill.price.currency))) {
-            Some((cost, currency)) => format!("{} {currency}", number(cost)),
-            None => "n/a".to_owned(),
-        }
-    });
+    row("cost per million", &cost);
     row("gateway, ms/request", &|of| or_none(of.figures.gateway_ms));
     row("  ms p50/p99 without it", &|of| match of.record.gateway.passage {
         Some(Passage { p50, p99, .. }) => {
@@ -148,6 +167,23 @@ fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
     });
     row("  CPU, us/request", &|of| or_none(of.figures.gateway_cpu.map(|cpu| cpu.as_secs_f64() * 1e6)));
     rows
+}
+
+fn cost(of: &Measured<'_>) -> String {
+    let bill = of.figures.bill.as_ref();
+    match bill.and_then(|bill| Some((bill.per_million?, bill.price.currency))) {
+        Some((cost, currency)) => format!("{} {currency}", number(cost)),
+        None => "n/a".to_owned(),
+    }
+}
+
+/// What pods used of their CPU, the oldest first: `81/12/n/a`.
+fn uses(record: &ScaleRecord, case: &Case) -> String {
+    let share = |used: Option<u32>| match used {
+        Some(millis) => number(f64::from(millis) / f64::from(case.limits.cpus.millis().max(1)) * 100.0),
+        None => "n/a".to_owned(),
+    };
+    record.lives.iter().map(|life| share(life.cpu_millis)).collect::<Vec<_>>().join("/")
 }
 
 fn throughput(measurement: &Measurement) -> f64 {
@@ -188,6 +224,14 @@ pub(crate) fn method(view: &StudyView<'_>) -> String {
             bill.price.id, bill.price.provider, bill.price.read
         )
     });
+    if view.trials.iter().filter_map(|trial| trial.scale.as_ref()).any(ScaleRecord::is_of_cluster) {
+        return format!(
+            "Method: pods of a cluster, each under its own limits, started and stopped by its HorizontalPodAutoscaler, and loaded from \
+             other pods through the cluster's service, which has each connection go to a pod of its choice; response times from when a \
+             request was due, and parts of starts from when the cluster told of them{price}. Study {}, seed {}.",
+            view.study.id, view.study.seed
+        );
+    }
     format!(
         "Method: real instances, each under its own limits, behind a gateway that shares the generator's processors; response \
          times from when a request was due, cold starts and the gateway included, and again from when it reached the gateway, without the gateway's own time. A start counts from its request until it is ready{price}. Study {}, seed {}.",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stampede_core::{Case, InstanceCount, InstanceLife, Measurement, Passage, ScaleRecord};
+use stampede_core::{Case, InstanceCount, InstanceLife, Measurement, Passage, ScaleDecision, ScaleRecord};
 use stampede_scale::{Price, Usage, price};
 
 /// A trial's figures.
@@ -36,6 +36,8 @@ pub(crate) struct ColdStarts {
     pub(crate) total: Spread,
     pub(crate) process: Spread,
     pub(crate) set_up: Spread,
+    /// Until a node of a cluster was found.
+    pub(crate) placed: Spread,
     pub(crate) ready: Spread,
     pub(crate) first_request: Spread,
 }
@@ -99,6 +101,7 @@ impl ScaleFigures {
                 total: parts(InstanceLife::start),
                 process: parts(|life| life.process),
                 set_up: parts(|life| life.set_up),
+                placed: parts(|life| life.placed),
                 ready: parts(|life| life.ready),
                 first_request: parts(|life| life.first_request),
             },
@@ -140,6 +143,7 @@ pub(crate) struct WireColdStarts {
     max_ms: Option<f64>,
     process_p50_ms: Option<f64>,
     set_up_p50_ms: Option<f64>,
+    placed_p50_ms: Option<f64>,
     ready_p50_ms: Option<f64>,
     first_request_p50_ms: Option<f64>,
 }
@@ -180,6 +184,30 @@ struct WirePassage {
     p99: f64,
 }
 
+/// What an autoscaler wanted from then on, since the window opened; negative for what it wanted before.
+#[derive(Serialize)]
+pub(crate) struct WireDecision {
+    at_us: f64,
+    wanted: u32,
+    cpu_used: Option<f64>,
+}
+
+impl WireDecision {
+    pub(crate) fn all(record: &ScaleRecord) -> Vec<Self> {
+        let of = |decision: &ScaleDecision| Self {
+            at_us: (decision.at.as_secs_f64() - record.opens.as_secs_f64()) * 1e6,
+            wanted: decision.wanted,
+            cpu_used: decision.used,
+        };
+        record.decisions.iter().map(of).collect()
+    }
+}
+
+/// CPUs that each instance used.
+pub(crate) fn instance_cpus(record: &ScaleRecord) -> Vec<Option<f64>> {
+    record.lives.iter().map(|life| life.cpu_millis.map(|millis| f64::from(millis) / 1e3)).collect()
+}
+
 #[derive(Serialize)]
 pub(crate) struct WireService<'a> {
     policy: &'a str,
@@ -202,7 +230,7 @@ impl WireInstances {
 
 impl WireColdStarts {
     pub(crate) fn of(figures: &ScaleFigures) -> Self {
-        let ColdStarts { count, total, process, set_up, ready, first_request } = &figures.cold_starts;
+        let ColdStarts { count, total, process, set_up, placed, ready, first_request } = &figures.cold_starts;
         Self {
             count: *count,
             p50_ms: total.p50,
@@ -210,6 +238,7 @@ impl WireColdStarts {
             max_ms: total.max,
             process_p50_ms: process.p50,
             set_up_p50_ms: set_up.p50,
+            placed_p50_ms: placed.p50,
             ready_p50_ms: ready.p50,
             first_request_p50_ms: first_request.p50,
         }

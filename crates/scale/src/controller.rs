@@ -12,8 +12,8 @@ use crate::fleet::{Balancing, Fleet};
 use crate::knative::Observed;
 use crate::queue::Queue;
 use crate::{
-    CloudRun, CloudRunParameters, InstanceId, Knative, KnativeParameters, QueueLimits, Rejection, ServiceProblem,
-    ServiceSettings, Time, Usage,
+    CloudRun, CloudRunParameters, CpuAllocation, Hpa, HpaParameters, InstanceId, Knative, KnativeParameters,
+    QueueLimits, Rejection, ServiceProblem, ServiceSettings, Time, Usage,
 };
 
 /// Which autoscaler, with what is set of it.
@@ -23,27 +23,44 @@ pub enum Policy {
     Knative(KnativeParameters),
     /// Cloud Run's.
     CloudRun(CloudRunParameters),
+    /// Kubernetes' own, on CPU.
+    Hpa(HpaParameters),
 }
 
 impl Policy {
     /// The names of those that there are; the first is the default.
-    pub const NAMES: [&str; 2] = ["cloud-run", "knative"];
+    pub const NAMES: [&str; 3] = ["cloud-run", "knative", "hpa"];
 
     /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "cloud-run" => Some(Self::CloudRun(CloudRunParameters::default())),
             "knative" => Some(Self::Knative(KnativeParameters::default())),
+            "hpa" => Some(Self::Hpa(HpaParameters::default())),
             _ => None,
         }
     }
 
     /// Its name.
     pub fn name(&self) -> &'static str {
-        let [cloud_run, knative] = Self::NAMES;
+        let [cloud_run, knative, hpa] = Self::NAMES;
         match self {
             Self::CloudRun(_) => cloud_run,
             Self::Knative(_) => knative,
+            Self::Hpa(_) => hpa,
+        }
+    }
+
+    /// The fewest instances that it can keep: Kubernetes' own has one to read the use of CPU from.
+    pub fn fewest(&self) -> u32 {
+        u32::from(matches!(self, Self::Hpa(_)))
+    }
+
+    /// When instances may use their CPU, and how they are paid for, where nothing else is said: pods are there all the time.
+    pub fn allocation(&self) -> CpuAllocation {
+        match self {
+            Self::CloudRun(_) | Self::Knative(_) => CpuAllocation::DuringRequests,
+            Self::Hpa(_) => CpuAllocation::Always,
         }
     }
 
@@ -63,25 +80,30 @@ impl Policy {
         {
             problems = p.problems(service);
         }
+        if service.min_instances < self.fewest() {
+            problems.push(ServiceProblem::NoPod);
+        }
         problems
     }
 
     /// How many requests may wait, and for how long, where an instance takes `start` to be ready. With Knative they wait as
-    /// long as a request may take.
+    /// long as a request may take; with Kubernetes' own, too, where a pod's listening socket keeps them.
     pub fn queue(&self, service: &ServiceSettings, start: Duration) -> QueueLimits {
         match self {
             Self::Knative(p) => QueueLimits { length: Limit::AtMost(p.queue_length), wait: service.request_timeout },
             Self::CloudRun(p) => QueueLimits { length: Limit::Unlimited, wait: p.queue_wait(start) },
+            Self::Hpa(_) => QueueLimits { length: Limit::Unlimited, wait: service.request_timeout },
         }
     }
 
     /// The status of a request that was turned away: Cloud Run says 429 (cloud.google.com/run/docs/about-instance-autoscaling),
-    /// Knative 503 when its queue is full and 504 when time is up (`pkg/activator/handler/handler.go`).
+    /// Knative 503 when its queue is full and 504 when time is up (`pkg/activator/handler/handler.go`). Nobody turns requests away
+    /// before pods of a Service: 504 stands for a client that gave up.
     pub fn status(&self, why: Rejection) -> u16 {
         match (self, why) {
             (Self::CloudRun(_), _) => 429,
-            (Self::Knative(_), Rejection::QueueFull) => 503,
-            (Self::Knative(_), Rejection::WaitedTooLong) => 504,
+            (Self::Knative(_) | Self::Hpa(_), Rejection::QueueFull) => 503,
+            (Self::Knative(_) | Self::Hpa(_), Rejection::WaitedTooLong) => 504,
         }
     }
 
@@ -97,6 +119,7 @@ impl Policy {
         let window = match self {
             Self::Knative(p) => p.stable_window.max(p.panic_window),
             Self::CloudRun(p) => p.window,
+            Self::Hpa(p) => p.tick,
         };
         window.as_secs() as usize
     }
@@ -105,6 +128,7 @@ impl Policy {
         match self {
             Self::Knative(p) => p.tick,
             Self::CloudRun(p) => p.tick,
+            Self::Hpa(p) => p.tick,
         }
     }
 }
@@ -113,6 +137,7 @@ impl Policy {
 enum Autoscaler {
     Knative(Box<Knative>),
     CloudRun(CloudRun),
+    Hpa(Hpa),
 }
 
 /// What is to be done.
@@ -160,6 +185,7 @@ impl<R> Controller<R> {
         let autoscaler = match policy {
             Policy::Knative(p) => Autoscaler::Knative(Box::new(Knative::new(p, concurrency, service.min_instances))),
             Policy::CloudRun(p) => Autoscaler::CloudRun(CloudRun::new(p, concurrency, service.cpus.cores())),
+            Policy::Hpa(p) => Autoscaler::Hpa(Hpa::new(p, service.cpus.cores())),
         };
         let balancing = policy.balancing(concurrency);
         Self {
@@ -274,6 +300,11 @@ impl<R> Controller<R> {
                 self.fleet.stop_idle(now, p.idle, &mut self.stopped);
                 self.start(now, starts, out);
             }
+            Autoscaler::Hpa(autoscaler) => {
+                let wanted = autoscaler.decide(now, self.fleet.serving, self.fleet.alive(), cpu).max(min).min(max);
+                self.fleet.shrink_to(now, wanted, &mut self.stopped);
+                self.start(now, wanted.saturating_sub(self.fleet.alive()), out);
+            }
         }
         out.extend(self.stopped.drain(..).map(Action::Stop));
         self.send_waiting(now, out);
@@ -286,6 +317,8 @@ impl<R> Controller<R> {
             Autoscaler::Knative(_) => u32::from(self.fleet.alive() == 0),
             // Whoever waits, and finds no room in an instance that starts, has one started.
             Autoscaler::CloudRun(_) => self.queue.len().div_ceil(self.concurrency).saturating_sub(self.fleet.starting),
+            // It looks at CPU alone.
+            Autoscaler::Hpa(_) => 0,
         };
         self.start(now, starts, out);
     }

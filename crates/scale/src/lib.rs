@@ -1,8 +1,8 @@
 //! What an autoscaled platform does with requests and instances, as pure state machines: time is passed in, nothing is started.
 //!
 //! - [`Controller`]: admission with a hard limit of concurrent requests an instance, the queue, balancing, scaling.
-//! - [`Knative`] and [`CloudRun`]: how many instances are wanted. Their constants are in [`KnativeParameters`] and
-//!   [`CloudRunParameters`], each with its source.
+//! - [`Knative`], [`CloudRun`] and [`Hpa`]: how many instances are wanted. Their constants are in [`KnativeParameters`],
+//!   [`CloudRunParameters`] and [`HpaParameters`], each with its source.
 //! - [`Price`], [`Usage`] and [`Bill`]: what it costs. The [table of prices](PRICES) is in `prices.rs`.
 //! - [`Tariff`]: what a month of a size costs that runs all the time. The [table of tariffs](tariffs()) is in `tariff_table.rs`.
 
@@ -11,6 +11,7 @@ mod billing;
 mod cloud_run;
 mod controller;
 mod fleet;
+mod hpa;
 mod index_set;
 mod knative;
 mod prices;
@@ -25,6 +26,7 @@ pub use billing::{Basis, Bill, FreeTier, Price, Usage};
 pub use cloud_run::{CloudRun, CloudRunParameters};
 pub use controller::{Action, Controller, Policy};
 pub use fleet::InstanceId;
+pub use hpa::{Hpa, HpaParameters};
 pub use knative::{BurstCapacity, Knative, KnativeDecision, KnativeParameters, Observed};
 pub use prices::{PRICES, price};
 pub use queue::{QueueLimits, Rejection};

@@ -63,6 +63,23 @@ pub const PRICES: &[Price] = &[
         read: "2026",
         source: "https://azure.microsoft.com/en-us/pricing/details/container-apps/",
     },
+    // A minute at the least is paid for each pod, which is left out here.
+    Price {
+        id: "eks-fargate",
+        provider: "AWS Fargate, pods of EKS",
+        regions: "us-east-1, x86",
+        currency: "USD",
+        basis: Basis::Instances,
+        vcpu_second: 0.040_48 / 3600.0,
+        gib_second: 0.004_445 / 3600.0,
+        idle_vcpu_second: 0.0,
+        idle_gib_second: 0.0,
+        million_requests: 0.0,
+        free: FreeTier { vcpu_seconds: 0.0, gib_seconds: 0.0, requests: 0.0 },
+        granularity: Duration::from_secs(1),
+        read: "2026-11",
+        source: "https://aws.amazon.com/fargate/pricing/, as https://www.vantage.sh/blog/fargate-pricing has it",
+    },
 ];
 
 /// The price of this name.

@@ -99,6 +99,8 @@ pub enum ServiceProblem {
     },
     /// There may be none.
     NoInstances,
+    /// There may be no pod, of which Kubernetes' autoscaler would read the use of CPU.
+    NoPod,
     /// An instance is given no request.
     NoConcurrency,
     /// Less or more CPU than an instance can have.
@@ -129,6 +131,7 @@ impl ServiceProblem {
                 parts(format!("--max-instances {max}"), problem, "raise one or lower the other")
             }
             Self::NoInstances => parts("--max-instances 0", "leaves nobody to answer", "give 1 or more"),
+            Self::NoPod => parts("--min-instances 0", "leaves hpa no pod whose CPU it could read", "give 1 or more"),
             Self::NoConcurrency => parts("--concurrency 0", "gives an instance no request", "give 1 or more"),
             Self::Cpus(cpus) => {
                 let fix = format!("give {} to {}", ServiceSettings::LEAST_CPUS, ServiceSettings::MOST_CPUS);

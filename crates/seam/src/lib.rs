@@ -9,6 +9,7 @@
 
 mod answer_facts;
 mod author;
+mod autoscaled;
 mod backend;
 mod container_look;
 mod event_measures;
@@ -31,6 +32,7 @@ mod vantage;
 
 pub use answer_facts::{AnswerFacts, Breach, BreakCount, BreakPoint};
 pub use author::{Author, AuthoredThread, KeptAnswer};
+pub use autoscaled::{Autoscaled, AutoscalerLog, AutoscalerOrder, SeenDecision, SeenInstance};
 pub use backend::Backend;
 pub use container_look::ContainerLook;
 pub use event_measures::EventMeasures;

@@ -12,6 +12,7 @@ use stampede_core::{
 };
 use thiserror::Error;
 
+use crate::autoscaled::{Autoscaled, AutoscalerOrder};
 use crate::log_tail::LogTail;
 use crate::moment::Moment;
 use crate::vantage::Vantage;
@@ -65,6 +66,22 @@ pub trait Platform: Send + Sync {
         deployment: &'a Deployment,
         terms: &'a Terms,
     ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>>;
+
+    /// Whether it has an autoscaler of its own, which starts and stops the instances of a service.
+    fn has_autoscaler(&self) -> bool {
+        false
+    }
+
+    /// Starts a service whose instances, each a deployment under these terms, are started and stopped by the platform's own autoscaler;
+    /// returns when the fewest are ready and the autoscaler is at work.
+    fn autoscale<'a>(
+        &'a self,
+        _deployment: &'a Deployment,
+        _terms: &'a Terms,
+        _order: &'a AutoscalerOrder,
+    ) -> Fut<'a, Result<Box<dyn Autoscaled>, LaunchError>> {
+        Box::pin(async { Err(LaunchError::Prepare("this platform has no autoscaler of its own".to_owned())) })
+    }
 }
 
 /// Where a deployment that runs is seen from and reached, and since when it runs.

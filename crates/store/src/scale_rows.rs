@@ -6,7 +6,8 @@ use stampede_core::ScaleRecord;
 use crate::columns::{Count, Histogram, Json, Nanos, insert_row};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, trial: i64, record: &ScaleRecord) -> rusqlite::Result<()> {
-    let ScaleRecord { service, opens, closes, lives, waits, most_waiting, rejected, usage, gateway } = record;
+    let ScaleRecord { service, opens, closes, lives, waits, most_waiting, rejected, usage, gateway, decisions } =
+        record;
     insert_row(
         transaction,
         "scaling",
@@ -21,6 +22,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, trial: i64, record: &ScaleRe
             ":rejected": Count(*rejected),
             ":usage_json": Json(usage),
             ":gateway_json": Json(gateway),
+            ":decisions_json": Json(decisions),
         },
     )
 }
@@ -41,5 +43,7 @@ pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<Option<ScaleRecord>> {
         rejected: row.get::<_, Count>("rejected")?.0,
         usage: row.get::<_, Json<_>>("usage_json")?.0,
         gateway: row.get::<_, Json<_>>("gateway_json")?.0,
+        // Older records have none.
+        decisions: row.get::<_, Option<Json<_>>>("decisions_json")?.map_or_else(Vec::new, |Json(all)| all),
     }))
 }

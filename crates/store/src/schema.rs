@@ -35,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/024_autoloaders.sql"),
     include_str!("migrations/025_inside.sql"),
     include_str!("migrations/026_chosen_by_flags.sql"),
+    include_str!("migrations/027_scale_decisions.sql"),
 ];
 
 /// The version that this program writes.

@@ -10,8 +10,11 @@ use stampede_core::{
     AddressId, App, Availability, Deployment, Endpoint, Finding, Found, Fut, Install, Limits, MakersImage, PhpAsked,
     PhpBuild, PhpProbe, PhpProbeSource, PhpReadBack, Places, Ready, Requirement, Terms, Unit,
 };
-use stampede_seam::{LaunchError, Located, Platform, PrepareError, PreparedApp, Running, Vantage};
+use stampede_seam::{
+    Autoscaled, AutoscalerOrder, LaunchError, Located, Platform, PrepareError, PreparedApp, Running, Vantage,
+};
 
+use crate::fake_autoscaled::FakeAutoscaled;
 use crate::fake_deployment::FakeDeployment;
 use crate::fake_lifetime::{FakeLaunch, FakeLifetime};
 use crate::fake_running::FakeRunning;
@@ -77,7 +80,7 @@ impl FakePlatform {
         Self { preflight, ..self }
     }
 
-    /// A cluster, in which all run on the node of this name, and load goes to each replica.
+    /// A cluster, in which all run on the node of this name, load goes to each replica, and services are scaled.
     #[must_use]
     pub fn on_node(self, node: Option<&'static str>) -> Self {
         Self { node, ..self }
@@ -244,6 +247,22 @@ impl Platform for FakePlatform {
                 is_stopped: false,
             };
             Ok(Box::new(running) as Box<dyn Running>)
+        })
+    }
+
+    fn has_autoscaler(&self) -> bool {
+        self.node.is_some()
+    }
+
+    fn autoscale<'a>(
+        &'a self,
+        deployment: &'a Deployment,
+        terms: &'a Terms,
+        order: &'a AutoscalerOrder,
+    ) -> Fut<'a, Result<Box<dyn Autoscaled>, LaunchError>> {
+        Box::pin(async move {
+            let running = self.launch(deployment, terms).await?;
+            Ok(Box::new(FakeAutoscaled::new(running, order.clone())) as Box<dyn Autoscaled>)
         })
     }
 }

@@ -2,6 +2,7 @@
 //! seen from, with scripted lifetimes and a virtual clock.
 
 mod counting_server;
+mod fake_autoscaled;
 mod fake_deployment;
 mod fake_lifetime;
 mod fake_load;

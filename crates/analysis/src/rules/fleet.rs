@@ -15,6 +15,12 @@ const NOTABLE: f64 = 0.01;
 /// Requests that waited for this part of a start or longer have it in their response time.
 const OF_A_START: f64 = 0.5;
 
+/// Pods are compared that were ready for this part of the window at least: the cluster measures them every 10 or 15 s.
+const READY_FOR: f64 = 0.3;
+
+/// A pod that uses less than this part of what another one uses is worth a word.
+const UNEVEN: f64 = 0.5;
+
 /// A trial with what its instances did.
 fn scaled<'a>(record: &Record<'a>) -> impl Iterator<Item = (&'a Trial, &'a ScaleRecord)> {
     record.trials.iter().filter_map(|trial| Some((*trial, trial.scale.as_ref()?)))
@@ -113,6 +119,37 @@ pub(super) fn never_ready(record: &Record<'_>) -> Option<Finding> {
     ))
 }
 
+/// A cluster's service gives some pods much and others little.
+pub(super) fn unevenly_loaded(record: &Record<'_>) -> Option<Finding> {
+    let mut most_uneven: Option<(f64, f64, usize)> = None;
+    for (_, scaled) in scaled(record).filter(|(_, scaled)| scaled.is_of_cluster()) {
+        let ScaleRecord { opens, closes, .. } = scaled;
+        let late = *closes - closes.saturating_sub(*opens).mul_f64(READY_FOR);
+        let there = scaled.lives.iter().filter(|life| life.ended.is_none_or(|ended| ended >= *closes));
+        let early = there.filter(|life| life.start().is_some_and(|start| life.ordered + start <= late));
+        let used: Vec<f64> = early.filter_map(|life| life.cpu_millis).map(|millis| f64::from(millis) / 1e3).collect();
+        let (least, most) =
+            used.iter().fold((f64::MAX, 0.0_f64), |(least, most), cpus| (least.min(*cpus), most.max(*cpus)));
+        let is_worse =
+            most_uneven.is_none_or(|(least_before, most_before, _)| least / most < least_before / most_before);
+        if used.len() > 1 && least < UNEVEN * most && is_worse {
+            most_uneven = Some((least, most, used.len()));
+        }
+    }
+    let (least, most, count) = most_uneven?;
+    Some(finding(
+        "pods-unevenly-loaded",
+        Severity::Warning,
+        format!(
+            "Of {count} pods the busiest used {most:.2} CPU and the idlest {least:.2}: a service gives pods connections and not requests, \
+             and a connection that is open stays with its pod."
+        ),
+        [("busiest_cpus", most), ("idlest_cpus", least), ("pods", count as f64)],
+        "Let clients open new connections now and then, or have requests balanced: by an ingress, a mesh, or a client with a \
+         headless service.",
+    ))
+}
+
 /// What an instance is given at once is more than its workers take.
 pub(super) fn too_few_workers(record: &Record<'_>) -> Option<Finding> {
     let given = service(record)?.concurrency;
@@ -204,7 +241,7 @@ fn first_line(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use stampede_core::{Tunable, TunableKind};
+    use stampede_core::{ScaleDecision, Tunable, TunableKind};
 
     use super::*;
     use crate::samples;
@@ -223,7 +260,7 @@ mod tests {
 
     #[test]
     fn nothing_is_found_where_every_request_found_an_instance() {
-        for rule in [turned_away, lost, never_ready, too_few_workers, cold_starts] {
+        for rule in [turned_away, lost, never_ready, unevenly_loaded, too_few_workers, cold_starts] {
             assert_eq!(found(rule, |_| ()), None);
         }
     }
@@ -274,6 +311,30 @@ mod tests {
         assert_eq!(found(lost, |scaled| lose(scaled, false)), None);
         let finding = found(never_ready, |scaled| lose(scaled, false)).unwrap();
         assert_eq!(finding.text, "2 instances never came up; the last had php-fpm end with status 255.");
+    }
+
+    #[test]
+    fn pods_that_a_service_gives_little_are_told() {
+        let decision = ScaleDecision { at: Duration::ZERO, wanted: 2, used: Some(0.5) };
+        let of = |millis: [Option<u32>; 2], ordered: u64, in_cluster: bool| {
+            found(unevenly_loaded, |scaled| {
+                for (life, millis) in scaled.lives.iter_mut().zip(millis) {
+                    life.cpu_millis = millis;
+                }
+                scaled.lives[1].ordered = Duration::from_secs(ordered);
+                scaled.decisions = if in_cluster { vec![decision] } else { Vec::new() };
+            })
+        };
+        let finding = of([Some(380), Some(20)], 8, true).unwrap();
+        assert!(finding.text.starts_with("Of 2 pods the busiest used 0.38 CPU and the idlest 0.02: "), "{finding:?}");
+        for (name, millis, ordered, in_cluster) in [
+            ("even", [Some(380), Some(200)], 8, true),
+            ("too new", [Some(380), Some(20)], 13, true),
+            ("not measured", [Some(380), None], 8, true),
+            ("behind a gateway", [Some(380), Some(20)], 8, false),
+        ] {
+            assert_eq!(of(millis, ordered, in_cluster), None, "{name}");
+        }
     }
 
     #[test]

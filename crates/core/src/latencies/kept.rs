@@ -6,10 +6,16 @@ use std::sync::LazyLock;
 
 use hdrhistogram::Histogram;
 
-use super::histogram;
+use super::{histogram, made};
 
 /// What tells which values are counted together, at 2 and at 3 digits. Nothing is counted in them.
-static SCALES: [LazyLock<Histogram<u64>>; 2] = [LazyLock::new(|| histogram(2)), LazyLock::new(|| histogram(3))];
+static SCALES: [LazyLock<Histogram<u64>>; 2] = [LazyLock::new(|| made(2)), LazyLock::new(|| made(3))];
+
+/// The scale of so many digits, 2 or 3.
+pub(super) fn scale(digits: u8) -> &'static Histogram<u64> {
+    let [two, three] = &SCALES;
+    if digits == 2 { two } else { three }
+}
 
 /// Values that are not told apart.
 #[derive(Clone, Copy, Debug)]
@@ -113,8 +119,7 @@ impl Kept {
     }
 
     fn scale(&self) -> &'static Histogram<u64> {
-        let [two, three] = &SCALES;
-        if self.digits == 2 { two } else { three }
+        scale(self.digits)
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fake_api;
+mod scaled;
 mod servers;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ const JOBS: &str = "/apis/batch/v1/namespaces/shop/jobs";
 const PODS: &str = "/api/v1/namespaces/shop/pods";
 const EVENTS: &str = "/api/v1/namespaces/shop/events";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/shop/deployments";
+const SERVICES: &str = "/api/v1/namespaces/shop/services";
+const AUTOSCALERS: &str = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 fn order() -> GeneratorOrder {
@@ -234,6 +237,8 @@ async fn what_is_left_is_found_by_its_label_and_removed() {
             "labels": {"stampede/run": "a", "stampede/role": "guardian"}}}])),
         ("GET", PODS) => list(json!([{"metadata": {"name": "lost", "labels": {"stampede/run": "b"}}}])),
         ("GET", DEPLOYMENTS) => failure(403, "deployments.apps is forbidden", "deployments"),
+        ("GET", SERVICES) => list(json!([{"metadata": {"name": "stampede-a-1", "labels": {"stampede/run": "a"}}}])),
+        ("GET", AUTOSCALERS) => list(json!([{"metadata": {"name": "stampede-c-1", "labels": {"stampede/run": "c"}}}])),
         // It is gone already.
         ("DELETE", path) if path.ends_with("/lost") => failure(404, "pods \"lost\" not found", "pods"),
         _ => (200, json!({"kind": "Status", "apiVersion": "v1", "status": "Success"})),
@@ -241,11 +246,17 @@ async fn what_is_left_is_found_by_its_label_and_removed() {
     let now: Timestamp = "2026-11-26T10:00:00Z".parse().unwrap();
     let found = api.cluster("shop").leftovers(now).await.unwrap();
     let names: Vec<_> = found.iter().map(|left| (left.run.as_str(), left.is_held)).collect();
-    assert_eq!(names, [("a", false), ("b", false)]);
+    assert_eq!(names, [("a", false), ("b", false), ("c", false)]);
     for leftover in &found {
         api.cluster("shop").remove(leftover).await.unwrap();
     }
-    assert_eq!(api.asked()[3..], [format!("DELETE {JOBS}/stampede-a"), format!("DELETE {PODS}/lost")]);
+    let removed = [
+        format!("DELETE {JOBS}/stampede-a"),
+        format!("DELETE {SERVICES}/stampede-a-1"),
+        format!("DELETE {PODS}/lost"),
+        format!("DELETE {AUTOSCALERS}/stampede-c-1"),
+    ];
+    assert_eq!(api.asked()[5..], removed);
 }
 
 #[test]

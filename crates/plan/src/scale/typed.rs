@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_core::{Candidate, CaseId, Role};
-use stampede_scale::{Price, Scaling};
+use stampede_scale::{Policy, Scaling};
 
 use super::{InstancesAsked, PlannedService, ServiceAsked, read_service};
 use crate::catalogue::Catalogue;
@@ -12,9 +12,10 @@ use crate::compare::CompareFlags;
 use crate::flags::DeploymentFlags;
 use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistake, Mistakes};
+use crate::platform::KUBERNETES;
 use crate::service::{
     CONCURRENCY, ServiceFlags, check_service, connected_instances, fewer_at_once, read_connections, read_count,
-    read_policy,
+    read_policy, read_price,
 };
 
 /// A service, unread. `None` takes the default.
@@ -71,31 +72,41 @@ pub(super) struct Common<'a> {
     pub(super) total_cpus: Option<u32>,
     pub(super) queue_wait: Option<Duration>,
     pub(super) request_timeout: Duration,
-    pub(super) price: &'static Price,
+    /// By what it is paid for, unread.
+    pub(super) price: Option<String>,
     pub(super) machine: MachineSize,
     pub(super) catalogue: &'a dyn Catalogue,
 }
 
 impl Common<'_> {
+    /// In a cluster the autoscaler is the cluster's own.
+    fn with_default(&self, service: &ServiceFlags) -> ServiceFlags {
+        let is_cluster = self.flags.platform.platform.as_deref() == Some(KUBERNETES);
+        let [.., of_cluster] = Policy::NAMES;
+        let policy = service.policy.clone().or_else(|| is_cluster.then(|| of_cluster.to_owned()));
+        ServiceFlags { policy, ..service.clone() }
+    }
+
     /// Reads a service with these settings, with what is told before it is measured.
     fn read(&self, typed: &TypedService, set: Vec<String>) -> Result<(PlannedService, Vec<String>), Mistakes> {
         let TypedService { name: _, runtime, deployment, service } = typed;
-        let ServiceFlags { concurrency, min_instances, max_instances, max_connections, policy } = service;
+        let ServiceFlags { concurrency, min_instances, max_instances, max_connections, .. } = service;
         let mut mistakes = Gathered::default();
-        let policy = read_policy(policy.as_deref(), &mut mistakes);
+        let policy = read_policy(&self.with_default(service), &mut mistakes);
+        let price = read_price(self.price.as_deref(), &policy, policy.allocation(), &mut mistakes);
         let connections = read_connections(max_connections.as_deref(), &mut mistakes);
         let mut count = |flag, typed: Option<&str>, default| read_count(flag, typed, default, &mut mistakes);
         let asked = ServiceAsked {
             concurrency: count("--concurrency", concurrency.as_deref(), CONCURRENCY),
             instances: InstancesAsked {
-                least: count("--min-instances", min_instances.as_deref(), 0),
+                least: count("--min-instances", min_instances.as_deref(), policy.fewest()),
                 most: max_instances.as_deref().map(|typed| count("--max-instances", Some(typed), 1)),
                 total_cpus: self.total_cpus,
             },
             policy,
             queue_wait: self.queue_wait,
             request_timeout: self.request_timeout,
-            price: self.price,
+            price,
         };
         let deployment = DeploymentFlags { set, ..deployment.clone() };
         let flags = CompareFlags { deployment, ..self.flags.clone() };

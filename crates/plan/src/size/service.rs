@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use stampede_core::{Bytes, Candidate, CaseId, Cpus, Limits, Load, Rounds, SloTerm, Topology, TuningProblem};
-use stampede_scale::{Basis, CpuAllocation, KnativeParameters, PRICES, Policy, Price, Scaling, ServiceSettings, price};
+use stampede_scale::{
+    Basis, CpuAllocation, HpaParameters, KnativeParameters, PRICES, Policy, Price, Scaling, ServiceSettings, price,
+};
 
 use super::{
     BESIDE, BLOCKS, DEFAULT_BUDGET, SizeFlags, SizePlan, WORKERS, check_room, check_window, read_all_cpus,
@@ -15,7 +17,7 @@ use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::read_time;
 use crate::scale::PlannedService;
-use crate::service::{by_request, read_connections, read_count, read_policy};
+use crate::service::{by_request, read_connections, read_count, read_policy, read_share};
 use crate::suggestion::or_list;
 
 /// What an instance is given at once, as far as the platform lets it.
@@ -87,6 +89,7 @@ pub(super) fn check_absent(flags: &SizeFlags, mistakes: &mut Gathered) {
         ("--max-instances", &service.max_instances),
         ("--max-connections", &service.max_connections),
         ("--policy", &service.policy),
+        ("--cpu-target", &service.cpu_target),
         ("--targets", &flags.targets),
     ];
     for (flag, typed) in given.into_iter().filter_map(|(flag, typed)| Some((flag, typed.as_ref()?))) {
@@ -111,7 +114,9 @@ impl ServiceSizePlan {
         let read = |typed: &str, mistakes: &mut Gathered| read_least("--concurrency", typed, mistakes);
         let concurrency = read_levels(service.concurrency.as_deref(), CONCURRENCY.to_vec(), read, &mut mistakes);
         let read = |typed: &str, mistakes: &mut Gathered| read_count("--min-instances", Some(typed), 1, mistakes);
-        let min_instances = read_levels(service.min_instances.as_deref(), MIN_INSTANCES.to_vec(), read, &mut mistakes);
+        let policy = read_policy(service, &mut mistakes);
+        let own = MIN_INSTANCES.into_iter().filter(|least| *least >= policy.fewest()).collect();
+        let min_instances = read_levels(service.min_instances.as_deref(), own, read, &mut mistakes);
         let most = service.max_instances.as_deref().map(|typed| read_least("--max-instances", typed, &mut mistakes));
         let least = min_instances.first().copied().unwrap_or_default();
         let max_instances = most.unwrap_or(MAX_INSTANCES.max(least));
@@ -120,7 +125,6 @@ impl ServiceSizePlan {
             mistakes.add(format!("--max-instances {max_instances}"), problem, "raise one or lower the other");
         }
         let connections = read_connections(service.max_connections.as_deref(), &mut mistakes);
-        let policy = read_policy(service.policy.as_deref(), &mut mistakes);
         let policies = read_targets(flags.targets.as_deref(), policy, &mut mistakes);
         let price = read_price(flags.prices.as_deref(), &mut mistakes);
         let headroom = read_headroom(flags.headroom.as_deref(), &mut mistakes);
@@ -300,35 +304,27 @@ fn read_least(flag: &str, typed: &str, mistakes: &mut Gathered) -> u32 {
 /// The autoscaler with each target.
 fn read_targets(typed: Option<&str>, policy: Policy, mistakes: &mut Gathered) -> Vec<(Option<f64>, Policy)> {
     match (policy, typed) {
-        (Policy::Knative(parameters), typed) => {
-            let targets = read_levels(typed, TARGETS.to_vec(), read_target, mistakes);
+        (Policy::Knative(_) | Policy::Hpa(_), typed) => {
+            let read = |typed: &str, mistakes: &mut Gathered| read_share("--targets", typed, mistakes);
+            let targets = read_levels(typed, TARGETS.to_vec(), read, mistakes);
             let with = |target: u32| {
                 let target = f64::from(target) / 1e3;
-                let parameters = KnativeParameters { target_utilisation: target, ..parameters };
-                (Some(target), Policy::Knative(parameters))
+                let policy = match policy {
+                    Policy::Hpa(parameters) => Policy::Hpa(HpaParameters { cpu_target: target, ..parameters }),
+                    Policy::Knative(parameters) => {
+                        Policy::Knative(KnativeParameters { target_utilisation: target, ..parameters })
+                    }
+                    Policy::CloudRun(_) => policy,
+                };
+                (Some(target), policy)
             };
             targets.into_iter().map(with).collect()
         }
         (policy, None) => vec![(None, policy)],
         (policy, Some(typed)) => {
             let problem = format!("cannot be searched: {} has targets of its own", policy.name());
-            mistakes.add(format!("--targets {typed}"), problem, "leave it out, or add --policy knative");
+            mistakes.add(format!("--targets {typed}"), problem, "leave it out, or add --policy knative or hpa");
             vec![(None, policy)]
-        }
-    }
-}
-
-/// A share of the concurrency, as `70%` or `0.7`, in thousandths.
-fn read_target(typed: &str, mistakes: &mut Gathered) -> u32 {
-    let share = match typed.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => typed.parse(),
-    };
-    match share {
-        Ok(share) if (0.01..=1.0).contains(&share) => (share * 1e3).round() as u32,
-        _ => {
-            mistakes.add(format!("--targets {typed}"), "is not a share from 1 to 100 %", "for example --targets 70%");
-            700
         }
     }
 }
@@ -386,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_knatives_and_each_is_an_autoscaler() {
+    fn targets_are_those_that_can_be_set_and_each_is_an_autoscaler() {
         let knative = Policy::Knative(KnativeParameters::default());
         let targets = |typed, policy| {
             let (read, told) = told(|mistakes| read_targets(typed, policy, mistakes));
@@ -394,13 +390,16 @@ mod tests {
         };
         assert_eq!(targets(None, knative), (vec![Some(0.5), Some(0.7), Some(0.9)], Vec::new()));
         assert_eq!(targets(Some("0.8,60%"), knative), (vec![Some(0.6), Some(0.8)], Vec::new()));
+        let hpa = Policy::Hpa(HpaParameters::default());
+        assert_eq!(targets(Some("60%"), hpa), (vec![Some(0.6)], Vec::new()));
         let cloud_run = Policy::CloudRun(CloudRunParameters::default());
         assert_eq!(targets(None, cloud_run), (vec![None], Vec::new()));
         let (_, said) = targets(Some("70%"), cloud_run);
         assert_eq!(
             said,
             [
-                "--targets 70% cannot be searched: cloud-run has targets of its own; leave it out, or add --policy knative"
+                "--targets 70% cannot be searched: cloud-run has targets of its own; leave it out, or add --policy knative or \
+                 hpa"
             ]
         );
         assert_eq!(targets(Some("170%"), knative).1.len(), 1);

@@ -15,7 +15,8 @@ use crate::audits::WireAudit;
 use crate::places;
 use crate::sampling_json::{WireLoadSeconds, WireSampling};
 use crate::scale_figures::{
-    ScaleFigures, WireBill, WireColdStarts, WireGateway, WireInstances, WireQueue, WireService,
+    ScaleFigures, WireBill, WireColdStarts, WireDecision, WireGateway, WireInstances, WireQueue, WireService,
+    instance_cpus,
 };
 use crate::steps::WireStep;
 use crate::topology::{WireLink, WirePart};
@@ -91,6 +92,14 @@ pub(super) struct WireTrial<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     gateway: Option<WireGateway>,
+    /// What a cluster's own autoscaler wanted; nothing of one that is acted out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    decisions: Vec<WireDecision>,
+    /// CPUs that each instance used in the mean while it was ready, the first that was asked for first, where a cluster measures that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    instance_cpus: Vec<Option<f64>>,
 }
 
 impl<'a> WireTrial<'a> {
@@ -119,6 +128,8 @@ impl<'a> WireTrial<'a> {
         let record = scale.as_ref();
         let scaled = record.zip(measured).map(|(record, measured)| ScaleFigures::of(record, measured, case));
         let figures = scaled.as_ref();
+        let in_cluster = record.filter(|record| record.is_of_cluster());
+        let behind_gateway = record.filter(|record| !record.is_of_cluster());
         Self {
             block: *block,
             position: *position,
@@ -163,11 +174,13 @@ impl<'a> WireTrial<'a> {
             service: record.map(WireService::of),
             instances: record.zip(figures).map(|(record, figures)| WireInstances::of(record, figures)),
             cold_starts: figures.map(WireColdStarts::of),
-            queue: record.map(WireQueue::of),
+            queue: behind_gateway.map(WireQueue::of),
             rejected: figures.map(|figures| figures.rejected),
             rps_per_vcpu: figures.and_then(|figures| figures.rps_per_vcpu),
             bill: figures.and_then(WireBill::of),
-            gateway: record.zip(figures).map(|(record, figures)| WireGateway::of(record, figures)),
+            gateway: behind_gateway.zip(figures).map(|(record, figures)| WireGateway::of(record, figures)),
+            decisions: in_cluster.map_or_else(Vec::new, WireDecision::all),
+            instance_cpus: in_cluster.map_or_else(Vec::new, instance_cpus),
         }
     }
 }

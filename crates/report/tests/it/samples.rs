@@ -366,10 +366,12 @@ pub(crate) fn with_instances() -> Sample {
             ordered: seconds(ordered),
             process: Some(Duration::from_millis(120)),
             set_up: Some(Duration::from_millis(30)),
+            placed: None,
             ready: Some(Duration::from_millis(180)),
             first_request: Some(Duration::from_millis(40)),
             ended: ended.map(seconds),
             lost: None,
+            cpu_millis: None,
         };
         trial.scale = Some(ScaleRecord {
             service: ScaledService {
@@ -392,6 +394,7 @@ pub(crate) fn with_instances() -> Sample {
             rejected: 0,
             usage: InstanceUsage { busy_seconds: 4.0, kept_idle_seconds: 0.0, lived_seconds: 5.0, requests: 450.0 },
             gateway: GatewayUse { cpu: Duration::from_millis(20), requests: 450, ..GatewayUse::default() },
+            decisions: Vec::new(),
         });
     }
     sample

@@ -18,7 +18,9 @@ use crate::flags::{BackendArgs, StudyArgs};
         --concurrency 1 --max-instances 6\n  \
         stampede scale php-cli-server hello --policy knative --min-instances 1 \\\n    \
         --load open:5..50/60s\n  \
-        stampede scale frankenphp ./my-app --client-rtt 35ms --json -")]
+        stampede scale frankenphp ./my-app --client-rtt 35ms --json -\n  \
+        stampede scale --image r.example/shop:1 --cpus 0.5 --load open:10..200/3m \\\n    \
+        --platform kubernetes --generator-image r.example/stampede")]
 pub(crate) struct ScaleArgs {
     #[command(flatten)]
     pub(crate) flags: ScaleFlags,
@@ -40,7 +42,7 @@ fn in_scale(arg: Arg) -> Arg {
         "client_rtt" => arg
             .help("Round-trip time between client and gateway, added to this machine's own: 35ms [default: none]")
             .help_heading("Load"),
-        "duration" => arg.help("How long each trial is measured, after the warm-up [default: 30s]"),
+        "duration" => arg.help("How long each trial is measured, after the warm-up [default: 30s; 3m with --platform kubernetes]"),
         "warm_up" => {
             arg.value_name("TIME").help("Load before the measurement, not counted; it would include the first cold starts [default: 0s]")
         }
@@ -49,8 +51,8 @@ fn in_scale(arg: Arg) -> Arg {
             .help("How many times each configuration is measured, from a fresh start [default: 1, or 3 with --against]"),
         "seed" => arg.help("Seed of the random gaps of open:poisson loads [default: a random one]"),
         "platform" => arg.help(
-            "Where instances run: local, as processes of this machine; or docker, each in a container of this machine \
-             [default: local]",
+            "Where instances run: local, as processes of this machine; docker, each in a container of this machine; or \
+             kubernetes, as pods that the cluster's own HorizontalPodAutoscaler starts and stops [default: local]",
         ),
         _ => arg,
     }

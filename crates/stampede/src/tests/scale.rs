@@ -96,3 +96,44 @@ fn what_makes_a_service_slower_than_it_is_is_told_before_it_is_measured() {
         assert!(said.words().contains(told), "{told}: {said:?}");
     }
 }
+
+#[test]
+fn a_cluster_scales_a_service_by_its_own_autoscaler() {
+    let machine = MadeUp::new(|_| FakeLifetime::serving(BODY, 200.0));
+    let cluster = ["scale", "--image", "my/app:1", "--platform", "kubernetes", "--generator-image", "r/stampede:1"];
+    let service = ["--cpus", "0.4", "--memory", "256Mi", "--max-instances", "3", "--cpu-target", "60%"];
+    let load = ["--load", "open:100", "--duration", "20s", "--seed", "1"];
+    let said = machine.run(&[&cluster[..], &service, &load, &["--json", "-"]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let study = said.json();
+    let trial = &study["cases"][0]["trials"][0];
+    assert_eq!((&trial["service"]["policy"], &trial["instances"]["max"]), (&"hpa".into(), &3.into()), "{trial:#}");
+    assert_eq!(trial["cold_starts"]["placed_p50_ms"], 200.0);
+    let decisions: Vec<_> =
+        trial["decisions"].as_array().unwrap().iter().map(|one| (&one["wanted"], &one["cpu_used"])).collect();
+    assert_eq!(decisions, [(&1.into(), &0.6.into()), (&3.into(), &1.2.into())]);
+    assert_eq!(trial["bill"]["price"], "eks-fargate");
+    insta::assert_snapshot!(machine.run(&["show", "latest"]).report());
+
+    for (flags, told) in [
+        (
+            &["--policy", "knative"][..],
+            "--policy knative is acted out on this machine, and a cluster scales by its own: hpa",
+        ),
+        (&["--total-cpus", "1"], "--total-cpus 1 is for this machine, and a cluster has nodes; leave it out"),
+        (&["--queue-limit", "5s"], "--queue-limit is a gateway's, and before a cluster's service there is none"),
+        (&["--min-instances", "0"], "--min-instances 0 leaves hpa no pod whose CPU it could read; give 1 or more"),
+        (&["--cpu-target", "160%"], "--cpu-target 160% is not a share from 1 to 100 %"),
+    ] {
+        let cluster = &cluster[..];
+        let said = machine.run(&[cluster, &["--cpus", "0.4", "--memory", "256Mi"], flags].concat());
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.words().contains(told), "{told}: {}", said.stderr);
+    }
+    let app = workload("fatal");
+    let said = machine.run(&["scale", "php-cli-server", &app, "--cpu-target", "60%"]);
+    assert!(said.words().contains("--cpu-target 60% is for hpa, and cloud-run has a target of its own"), "{said:?}");
+    let said =
+        machine.run(&["scale", "php-cli-server", &app, "--platform", "kubernetes", "--generator-image", "r/s:1"]);
+    assert!(said.words().contains("--platform kubernetes serves images that exist; give --image NAME"), "{said:?}");
+}

@@ -244,7 +244,12 @@ fn all_mistakes_of_a_command_line_are_told_at_once() {
             &["--slo", SLO, "--prices", &prices],
             "has prices without a currency; add currency: EUR",
         ),
-        ("an unknown tariff", "open:100", &["--slo", SLO, "--prices", "fargat"], "did you mean fargate?"),
+        (
+            "an unknown tariff",
+            "open:100",
+            &["--slo", SLO, "--prices", "fargat"],
+            "did you mean fargate or eks-fargate?",
+        ),
         (
             "what is not sold",
             "open:100",

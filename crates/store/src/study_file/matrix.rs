@@ -75,6 +75,7 @@ const WRITERS: [&[&str]; VERSION as usize] = [
             \"ready\":{\"secs\":0,\"nanos\":0},\"waiting\":{\"secs\":0,\"nanos\":0},\"waits\":4},\"effort\":{\"taken\":9,
             \"torn\":0,\"moved\":0,\"skipped\":0,\"cpu\":{\"secs\":0,\"nanos\":5}},\"sampled\":[],\"problems\":[]}')"],
     &["INSERT INTO chosen_by_flags VALUES ('old', '[\"update\"]', 1, 'shop.sql')"],
+    &["UPDATE scaling SET decisions_json = '[{\"at\":{\"secs\":0,\"nanos\":5},\"wanted\":2,\"used\":0.75}]'"],
 ];
 /// What this version added is a store's own and no part of a study.
 const OWN: i64 = 13;
@@ -111,6 +112,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         case.autoloader.as_ref().is_some_and(|autoloader| autoloader.developers == 2),
         measured.sampling.as_ref().and_then(|all| all.inside.as_ref()).is_some_and(|inside| inside.effort.taken == 9),
         (study.chosen.exchanges.len(), study.chosen.cookies, study.chosen.database.is_some()) == (1, true, true),
+        trial.scale.as_ref().is_some_and(|scale| scale.decisions.len() == 1),
     ]
 }
 

@@ -10,9 +10,10 @@ use stampede_core::{
     Gauge, GeneratorUse, Groundwork, InsideEffort, InsideFunction, InsideNative, InsideRecord, InsideStack,
     InsideState, InsideTarget, InsideTimes, InsideWait, InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits,
     LinkUse, Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack,
-    Pilot, QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService,
-    Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, Site, SloSecond, StepRecord, Study, StudyId,
-    StudyKind, Topology, Trial, Tuning, Turn, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
+    Pilot, QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleDecision, ScaleRecord,
+    ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, Site, SloSecond, StepRecord,
+    Study, StudyId, StudyKind, Topology, Trial, Tuning, Turn, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId,
+    YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -287,7 +288,12 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             opens: Duration::from_micros(3),
             closes: Duration::from_secs(30),
             lives: vec![
-                InstanceLife { process: Some(Duration::from_micros(7)), ..InstanceLife::default() },
+                InstanceLife {
+                    process: Some(Duration::from_micros(7)),
+                    placed: Some(Duration::from_micros(2)),
+                    cpu_millis: Some(251),
+                    ..InstanceLife::default()
+                },
                 InstanceLife { lost: Some("had php-fpm end".to_owned()), ..InstanceLife::default() },
             ],
             waits: step.clone(),
@@ -295,6 +301,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             rejected: 4,
             usage: InstanceUsage { busy_seconds: 0.1, kept_idle_seconds: 0.2, lived_seconds: 0.3, requests: 9.0 },
             gateway: GatewayUse { cpu: Duration::from_micros(17), requests: 13, ..GatewayUse::default() },
+            decisions: vec![ScaleDecision { at: Duration::from_micros(5), wanted: 2, used: Some(0.75) }],
         }),
     }
 }

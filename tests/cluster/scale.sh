@@ -1,0 +1,83 @@
+# A HorizontalPodAutoscaler on CPU, and load through the address of a service, in the cluster that test.sh has started, which reads this.
+autoscaled() { # name, image, CPUs: a deployment of such pods, its service, and an autoscaler of 1 to 4 that aims at half of their CPUs
+    make /apis/apps/v1/namespaces/shop/deployments <<YAML
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $1}
+spec:
+  selector: {matchLabels: {app: $1}}
+  template:
+    metadata: {labels: {app: $1}}
+    spec:
+      containers:
+      - name: server
+        image: $2
+        imagePullPolicy: Never
+        resources: {requests: {cpu: $3, memory: 32Mi}, limits: {cpu: $3, memory: 32Mi}}
+        readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}
+YAML
+    make /api/v1/namespaces/shop/services <<YAML
+apiVersion: v1
+kind: Service
+metadata: {name: $1}
+spec: {selector: {app: $1}, ports: [{name: http, port: 80, targetPort: 8080}]}
+YAML
+    make /apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers <<YAML
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: $1}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: $1}
+  minReplicas: 1
+  maxReplicas: 4
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
+YAML
+}
+unscaled() { # name: removes them
+    local kind
+    for kind in autoscaling/v2/namespaces/shop/horizontalpodautoscalers apps/v1/namespaces/shop/deployments; do
+        api DELETE "/apis/$kind/$1" > "$work/deleted.json"
+    done
+    api DELETE "/api/v1/namespaces/shop/services/$1" > "$work/deleted.json"
+}
+ready_pods() { api GET "/apis/apps/v1/namespaces/shop/deployments/$1" | jq '.status.readyReplicas // 0'; }
+at_least() { [ "$(ready_pods "$1")" -ge "$2" ]; } # name, pods that are ready
+# Those that use at least a tenth of a CPU, as the metrics server has it.
+busy_pods() { # name
+    api GET "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods?labelSelector=app=$1" > "$work/pods.json"
+    jq '[.items[] | select(.containers[0].usage.cpu | rtrimstr("n") | tonumber >= 1e8)] | length' "$work/pods.json"
+}
+are_busy() { [ "$(busy_pods "$1")" -ge "$2" ]; }
+metered() { # how many nodes the metrics server knows
+    api GET /apis/metrics.k8s.io/v1beta1/nodes > "$work/metered.json" 2>&1 && [ "$(jq '.items | length' "$work/metered.json")" = "$1" ]
+}
+load() { # log, generators, then more arguments
+    local log=$1 generators=$2
+    shift 2
+    "$stampede" load "http://$(api GET /api/v1/namespaces/shop/services/slow | jq -r .spec.clusterIP)/" --namespace shop --threads 1 \
+        --generators "kubernetes:$generators" --generator-cpus 0.4 --generator-image localhost/stampede:test --json "$work/$log.json" "$@" \
+        > "$work/$log.log" 2>&1
+}
+loaded() { load "$@" || [ $? = 4 ]; }
+
+autoscaled slow localhost/served-slow:1 200m
+wait_for 60 "a pod is ready" at_least slow 1
+wait_for 60 "the metrics server knows three nodes" metered 3
+check "the address of a service from three nodes" loaded address 3 --load open:60 --duration 5s
+grep "on node" "$work/address.log"
+check "one of them is its pod's" test "$(grep -o "on node .*" "$work/address.log" | sort -u | wc -l)" = 3
+check "and no request fails" jq -e '.requests | .sent == .ok and .sent == 300' "$work/address.json"
+
+# Connections are spread over the pods, so each request has its own.
+load scaled 1 --load closed:8 --no-keepalive --duration 180s & loading=$!
+begun=$SECONDS
+wait_for 90 "the autoscaler has more pods" at_least slow 2
+echo "ok: the autoscaler has $(ready_pods slow) pods that are ready $((SECONDS - begun)) s after the load began"
+wait_for 90 "new pods get requests" are_busy slow 2
+echo "ok: $(busy_pods slow) of $(ready_pods slow) pods are busy after $((SECONDS - begun)) s"
+jq -c '.items[] | [.metadata.name, .containers[0].usage.cpu]' "$work/pods.json"
+kill -INT "$(pgrep -P $loading || echo $loading)"
+wait $loading || true
+grep -E "requests  |status  " "$work/scaled.log"
+unscaled slow
+wait_for 60 "it leaves nothing" nothing_left
