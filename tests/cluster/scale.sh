@@ -81,3 +81,39 @@ wait $loading || true
 grep -E "requests  |status  " "$work/scaled.log"
 unscaled slow
 wait_for 60 "it leaves nothing" nothing_left
+
+# The same by `stampede scale`, of an image whose requests take their time.
+left_scaled() {
+    left
+    for kind in "autoscaling/v2/namespaces/$namespace/horizontalpodautoscalers"; do named "/apis/$kind" ""; done
+    named "/api/v1/namespaces/$namespace/services" ""
+}
+nothing_scaled() { [ -z "$(left_scaled)" ]; }
+of_works() { # log, then more arguments
+    local log=$1
+    shift
+    "$stampede" scale --image localhost/served-works:1 --platform kubernetes --kube-context limited --namespace "$namespace" \
+        --generator-image localhost/stampede:test --generator-cpus "${generator_cpus:-1}" --cpus 0.2 --memory 64Mi \
+        --max-instances 4 --cpu-target 50% --seed 1 --store "$work/$log.db" "$@" > "$work/$log.log" 2>&1
+}
+measured() { of_works "$@" || [ $? = 5 ]; }
+check "a service that the cluster scales" measured works --load open:10..100/90s --json "$work/works.json"
+cat "$work/works.log"
+trial='.cases[0].trials[0]'
+check "every request is answered" jq -e "$trial.requests | .sent == .ok and .sent > 10000" "$work/works.json"
+check "it had more than one pod" jq -e "$trial.instances.max > 1" "$work/works.json"
+check "the autoscaler wanted them for what was used" \
+    jq -e "[$trial.decisions[] | select(.wanted > 1)] | length > 0 and (map(.cpu_used) | max > 0.5)" "$work/works.json"
+check "starts are known in their parts" jq -e "$trial.cold_starts | .p50_ms > .process_p50_ms and .process_p50_ms > .placed_p50_ms" \
+    "$work/works.json"
+check "what each pod used is known" jq -e "$trial.instance_cpus | length > 1 and all(. != null)" "$work/works.json"
+wait_for 60 "nothing of it is left" nothing_scaled
+echo "ok: nothing of it is left"
+of_works killed --load open:20 & killed=$!
+of_ours() { [ -n "$(named "/apis/autoscaling/v2/namespaces/$namespace/horizontalpodautoscalers" "")" ]; }
+wait_for 120 "the service is there" of_ours
+kill -KILL "$(pgrep -P $killed || echo $killed)"
+wait $killed || true
+begun=$SECONDS
+wait_for 120 "a scale that was killed leaves nothing" nothing_scaled
+echo "ok: a scale that was killed leaves nothing: $((SECONDS - begun)) s"

@@ -7,6 +7,8 @@
 #   kills     a Stampede that is killed at random moments, on three nodes (kills.sh)
 #   away      an API server that is away for a while, on three nodes (away.sh)
 #   wrong     what else may be wrong, on three nodes (wrong.sh)
+#   generators  one of two generators that is evicted, throttled or late, on three nodes (generators.sh)
+#   canary    an application that sleeps, at 1,000 requests a second beside vegeta, on three nodes (canary.sh)
 #   services  PostgreSQL beside two replicas, and studies that are resumed, on three nodes (services.sh); POSTGRES_ENTRYPOINT=FILE is what
 #             starts PostgreSQL in place of postgres.sh: docker-entrypoint.sh of its makers' image
 #   scale     a HorizontalPodAutoscaler on CPU, and load through the address of a service, on three nodes (scale.sh)
@@ -22,13 +24,13 @@ cd "$(dirname "$0")/../.."
 part=${1:-all}
 case $part in
 all)
-    for part in load compare "nodes scale services wrong away kills"; do tests/cluster/test.sh $part; done
+    for part in load compare "nodes generators scale canary services wrong away kills"; do tests/cluster/test.sh $part; done
     exit
     ;;
 load | compare) nodes=1 ;;
-nodes | scale | services | kills | away | wrong | up | frankenphp) nodes=3 ;;
+nodes | generators | scale | canary | services | kills | away | wrong | up | frankenphp) nodes=3 ;;
 *)
-    echo "there is no part $part: load, compare, nodes, scale, services, kills, away, wrong, up or frankenphp" >&2
+    echo "there is no part $part: load, compare, nodes, generators, scale, canary, services, kills, away, wrong, up or frankenphp" >&2
     exit 2
     ;;
 esac
@@ -56,6 +58,18 @@ done
 (cd tests/cluster && go build -o "$work/served-counted" -ldflags "-s -w -X main.counts=yes" ./served)
 tests/cluster/image.sh "$work/served-counted" localhost/served-counted:1 "$work/served-counted.tar"
 images+=("$work/served-counted.tar")
+if [[ " $* " = *" scale "* ]] || [ $part = all ]; then
+    (cd tests/cluster && go build -o "$work/served-works" -ldflags "-s -w -X main.rounds=8000 -X main.sleeps=30ms" ./served)
+    tests/cluster/image.sh "$work/served-works" localhost/served-works:1 "$work/served-works.tar"
+    images+=("$work/served-works.tar")
+fi
+if [[ " $* " = *" canary "* ]] || [ $part = all ]; then
+    (cd tests/cluster && go build -o "$work/served-sleeps" -ldflags "-s -w -X main.rounds=1 -X main.sleeps=100ms" ./served)
+    tests/cluster/image.sh "$work/served-sleeps" localhost/served-sleeps:1 "$work/served-sleeps.tar"
+    (cd tests/cluster && go build -o "$work/canary" -ldflags "-s -w" ./canary)
+    tests/cluster/image.sh "$work/canary" localhost/canary:1 "$work/canary.tar"
+    images+=("$work/served-sleeps.tar" "$work/canary.tar")
+fi
 gcc -static -O1 -o "$work/pause" tests/cluster/pause.c
 strip -o "$work/stampede" "$stampede"
 tests/cluster/image.sh "$work/pause" localhost/pause:1 "$work/pause.tar"

@@ -223,9 +223,9 @@ impl ScaleRecord {
         self.lives.iter().filter(|life| (self.opens..self.closes).contains(&life.ordered))
     }
 
-    /// The instances that were lost in the window.
+    /// The instances that were lost in the window; of one that a cluster started again in its place it is not known when.
     pub fn lost(&self) -> impl Iterator<Item = &InstanceLife> {
-        let ended = |life: &&InstanceLife| life.ended.is_some_and(|ended| (self.opens..self.closes).contains(&ended));
+        let ended = |life: &&InstanceLife| life.ended.is_none_or(|ended| (self.opens..self.closes).contains(&ended));
         self.lives.iter().filter(|life| life.lost.is_some()).filter(ended)
     }
 }

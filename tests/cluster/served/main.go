@@ -1,6 +1,6 @@
 // A server to be compared in the cluster: each request takes so many rounds of SHA-256, and its images differ in nothing else. Built with
-// -ldflags "-X main.rounds=200". It is static, and its image has nothing beside it. With "-X main.counts=yes" it counts what it is sent, and
-// prints connections and requests since the last time at /counted.
+// -ldflags "-X main.rounds=200"; it listens on PORT, 8080 by default. It is static, and its image has nothing beside it. With "-X main.counts=yes" it counts what it is sent, and
+// prints connections and requests since the last time at /counted. With "-X main.sleeps=100ms" each request waits for so long.
 package main
 
 import (
@@ -12,11 +12,13 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 )
 
 var (
 	rounds = "100"
 	counts = ""
+	sleeps = "0s"
 )
 
 // counter counts connections, by the addresses that they come from, and requests.
@@ -46,6 +48,10 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
+	pause, err := time.ParseDuration(sleeps)
+	if err != nil {
+		panic(err)
+	}
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGTERM)
 	go func() {
@@ -61,6 +67,7 @@ func main() {
 		if counts != "" {
 			counted.add(asked.RemoteAddr)
 		}
+		time.Sleep(pause)
 		sum := sha256.Sum256(nil)
 		for i := 0; i < count; i++ {
 			sum = sha256.Sum256(sum[:])
@@ -80,5 +87,9 @@ func main() {
 		hoarded = append(hoarded, block)
 		fmt.Fprintln(answer, "hoarded")
 	})
-	panic(http.ListenAndServe(":8080", nil))
+	port := os.Getenv("PORT")
+	if port == "" {
+		port = "8080"
+	}
+	panic(http.ListenAndServe(":"+port, nil))
 }

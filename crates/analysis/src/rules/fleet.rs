@@ -85,15 +85,17 @@ pub(super) fn lost(record: &Record<'_>) -> Option<Finding> {
     let count = of_all().count();
     let broken: u64 = scaled(record).map(|(_, scaled)| scaled.gateway.broken).sum();
     let with_them = match broken {
-        0 => "no request was with them".to_owned(),
-        1 => "1 request with them".to_owned(),
-        many => format!("{many} requests with them"),
+        // Nobody counts them before a cluster's pods.
+        _ if scaled(record).any(|(_, scaled)| scaled.is_of_cluster()) => String::new(),
+        0 => ", no request was with them".to_owned(),
+        1 => ", 1 request with them".to_owned(),
+        many => format!(", {many} requests with them"),
     };
     Some(finding(
         "instances-lost",
         Severity::Error,
         format!(
-            "{} ended by themselves after they had served, {with_them}; the last {}.",
+            "{} ended by themselves after they had served{with_them}; the last {}.",
             instances(count),
             first_line(last)
         ),

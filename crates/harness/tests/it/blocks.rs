@@ -15,11 +15,10 @@ use crate::bench::{BODY, Bench, Heard, prepared, workload};
 async fn three_cases_and_five_blocks_take_virtual_minutes_and_no_time() {
     // What runs beside it does not count but for what it shares of a processor: its caches, and both threads of a core.
     let mut took = Duration::MAX;
-    for _ in 0..3 {
+    for _ in 0..10 {
         took = took.min(three_cases_and_five_blocks().await);
     }
-    // The goal is 100 ms. Unoptimised, on a processor that the host's other machines slow down, it took 95 to 165 ms.
-    assert!(took < Duration::from_millis(300), "{took:?}");
+    assert!(took < Duration::from_millis(100), "{took:?}");
 }
 
 /// Runs that study, and returns the time of the processor that it took.

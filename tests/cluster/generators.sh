@@ -1,0 +1,78 @@
+# One of two generators that something befalls, on the three nodes of the cluster that test.sh has started, which reads this: the load is
+# invalid, with its name and the reason.
+make /apis/apps/v1/namespaces/shop/deployments <<YAML
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: befallen}
+spec:
+  selector: {matchLabels: {app: befallen}}
+  template:
+    metadata: {labels: {app: befallen}}
+    spec:
+      containers:
+      - {name: server, image: "localhost/served-fast:1", imagePullPolicy: Never, resources: {limits: {cpu: 300m, memory: 32Mi}}}
+YAML
+make /api/v1/namespaces/shop/services <<YAML
+apiVersion: v1
+kind: Service
+metadata: {name: befallen}
+spec: {selector: {app: befallen}, ports: [{name: http, port: 80, targetPort: 8080}]}
+YAML
+target_ready() { [ "$(api GET /apis/apps/v1/namespaces/shop/deployments/befallen | jq '.status.readyReplicas // 0')" = 1 ]; }
+wait_for 60 "the pod is ready" target_ready
+by_two() { # log
+    rm -f "$work/seconds"
+    "$stampede" load http://befallen.shop.svc/ --namespace shop --generators kubernetes:2 --generator-cpus 0.4 --threads 1 \
+        --generator-image localhost/stampede:test --load open:200 --duration 20s --timeseries "$work/seconds" > "$work/$1.log" 2>&1
+}
+under_load() { [ -s "$work/seconds" ]; }
+generator() { named /api/v1/namespaces/shop/pods generator | head -1; }
+processes() { # pod: those in it
+    local uid
+    uid=$(api GET "/api/v1/namespaces/shop/pods/$1" | jq -r .metadata.uid)
+    grep -lE "pod(${uid}|${uid//-/_})" /proc/[0-9]*/cgroup 2> /dev/null | cut -d/ -f3
+}
+agent() { # pod: the process that drives load in it
+    local pid
+    for pid in $(processes "$1"); do
+        if tr '\0' ' ' < "/proc/$pid/cmdline" | grep -q __agent; then echo "$pid"; fi
+    done
+}
+quota() { # pod: the file with what its container may use of a period
+    local path
+    path=$(sed -nE 's/^[0-9]+:([^:]*,)?cpu(,[^:]*)?:(.*)$/\3/p' "/proc/$(agent "$1" | head -1)/cgroup")
+    echo "$(grep -E ' - cgroup .*[ ,]cpu(,|$)' /proc/self/mountinfo | cut -d' ' -f5 | head -1)$path/cpu.cfs_quota_us"
+}
+told() { # name of the case, log, what must be told
+    local code=0
+    wait $loading || code=$?
+    sed -nE "s/.*(generator kubernetes#[12] $3.*)/\1/p" "$work/$2.log" | head -1
+    check "$1 makes the load invalid" test $code = 4
+    check "its name and the reason are told" grep -qE "generator kubernetes#[12] $3" "$work/$2.log"
+    wait_for 60 "it leaves nothing" nothing_left
+}
+
+by_two evicted & loading=$!
+wait_for 120 "a load begins" under_load
+pod=$(generator)
+echo "{apiVersion: policy/v1, kind: Eviction, metadata: {name: $pod}}" | make "/api/v1/namespaces/shop/pods/$pod/eviction"
+told "a generator that is evicted" evicted "is lost after [1-9].*pod stampede-.* on node node-[0-9]: "
+
+by_two throttled & loading=$!
+wait_for 120 "a load begins" under_load
+echo 1000 > "$(quota "$(generator)")"
+told "a generator that is throttled" throttled "was throttled for "
+
+# It stands still, but for moments, while the order for the common start comes, and not any more when others have begun.
+by_two late & loading=$!
+ready() { grep -q "generator kubernetes#2 can send" "$work/late.log"; }
+wait_for 120 "the generators are ready" ready
+held=$(agent "$(generator)")
+for _ in $(seq 40); do
+    kill -STOP $held
+    sleep 0.35
+    kill -CONT $held
+    if under_load; then break; fi
+    sleep 0.03
+done
+told "a generator that begins late" late "began .* after the moment for all"
