@@ -21,7 +21,6 @@ YAML
 target_ready() { [ "$(api GET /apis/apps/v1/namespaces/shop/deployments/befallen | jq '.status.readyReplicas // 0')" = 1 ]; }
 wait_for 60 "the pod is ready" target_ready
 by_two() { # log
-    rm -f "$work/seconds"
     "$stampede" load http://befallen.shop.svc/ --namespace shop --generators kubernetes:2 --generator-cpus 0.4 --threads 1 \
         --generator-image localhost/stampede:test --load open:200 --duration 20s --timeseries "$work/seconds" > "$work/$1.log" 2>&1
 }
@@ -52,18 +51,21 @@ told() { # name of the case, log, what must be told
     wait_for 60 "it leaves nothing" nothing_left
 }
 
+rm -f "$work/seconds"
 by_two evicted & loading=$!
 wait_for 120 "a load begins" under_load
 pod=$(generator)
 echo "{apiVersion: policy/v1, kind: Eviction, metadata: {name: $pod}}" | make "/api/v1/namespaces/shop/pods/$pod/eviction"
 told "a generator that is evicted" evicted "is lost after [1-9].*pod stampede-.* on node node-[0-9]: "
 
+rm -f "$work/seconds"
 by_two throttled & loading=$!
 wait_for 120 "a load begins" under_load
 echo 1000 > "$(quota "$(generator)")"
 told "a generator that is throttled" throttled "was throttled for "
 
 # It stands still, but for moments, while the order for the common start comes, and not any more when others have begun.
+rm -f "$work/seconds"
 by_two late & loading=$!
 ready() { grep -q "generator kubernetes#2 can send" "$work/late.log"; }
 wait_for 120 "the generators are ready" ready
