@@ -42,6 +42,14 @@ pub struct Leftover {
     pub is_held: bool,
 }
 
+impl Leftover {
+    /// The names of all of it.
+    pub fn objects(&self) -> Vec<&str> {
+        let Self { jobs, deployments, services, autoscalers, pods, .. } = self;
+        [jobs, deployments, services, autoscalers, pods].into_iter().flatten().map(String::as_str).collect()
+    }
+}
+
 impl Cluster {
     /// What is in the namespace of loads, by its label.
     ///

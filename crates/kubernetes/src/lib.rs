@@ -38,7 +38,7 @@ pub use pod_course::{PodCourse, PodUse};
 pub use pods::{GeneratorOrder, Pods};
 pub use rights::{Purpose, RoleSubject, role};
 pub use run::PodRun;
-pub use scaled::{Decision, ScaledCourse, ScaledServer};
+pub use scaled::{DesiredPods, ScaledCourse, ScaledServer};
 pub use scaled_manifest::ScaledOrder;
 pub use server_manifest::ServerOrder;
 pub use servers::{FoundPod, Server, ServerEnd};

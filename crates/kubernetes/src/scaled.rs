@@ -50,14 +50,14 @@ pub struct ScaledCourse {
     /// In the order in which they were made.
     pub pods: Vec<PodCourse>,
     /// In their order, each other than the one before.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DesiredPods>,
     /// Why the autoscaler cannot decide now: its words.
     pub undecided: Option<String>,
 }
 
 /// What an autoscaler wanted from then on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
+pub struct DesiredPods {
     /// When that was told.
     pub at: Instant,
     /// How many pods.
@@ -229,7 +229,7 @@ impl ScaledCourse {
         }
         match (&self.undecided, self.decisions.last()) {
             (Some(problem), _) => Missing::Metrics(problem.clone()),
-            (None, Some(Decision { percent: Some(_), .. })) => Missing::Nothing,
+            (None, Some(DesiredPods { percent: Some(_), .. })) => Missing::Nothing,
             (None, _) => Missing::Metrics("it has not read it yet".to_owned()),
         }
     }
@@ -280,7 +280,7 @@ impl ScaledCourse {
         let percent = percent.and_then(|percent| u32::try_from(percent).ok());
         let wanted = u32::try_from(status.desired_replicas).unwrap_or_default();
         if self.decisions.last().is_none_or(|last| (last.wanted, last.percent) != (wanted, percent)) {
-            self.decisions.push(Decision { at: Instant::now(), wanted, percent });
+            self.decisions.push(DesiredPods { at: Instant::now(), wanted, percent });
         }
     }
 

@@ -31,7 +31,7 @@ const DURATION_IN_CLUSTER: &str = "3m";
 /// Cold starts are part of what is asked.
 const DEFAULT_WARM_UP: &str = "0s";
 const DEFAULT_ROUNDS: &str = "1";
-/// The most pods where nothing was said.
+/// The most pods, by default.
 const MOST_PODS: u32 = 4;
 /// What a verdict takes at least.
 const ROUNDS_OF_SEVERAL: &str = "3";

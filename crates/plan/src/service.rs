@@ -15,7 +15,7 @@ use crate::value_list::OrList;
 /// What Cloud Run gives an instance of a service that says nothing (cloud.google.com/run/docs/about-concurrency).
 pub(crate) const CONCURRENCY: u32 = 80;
 
-/// By what pods are paid for where nothing is said.
+/// By what pods are paid for by default.
 const POD_PRICE: &str = "eks-fargate";
 
 /// How instances are started and what each is given, unread. `None` takes the default.

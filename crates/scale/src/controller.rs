@@ -56,7 +56,7 @@ impl Policy {
         u32::from(matches!(self, Self::Hpa(_)))
     }
 
-    /// When instances may use their CPU, and how they are paid for, where nothing else is said: pods are there all the time.
+    /// When instances may use their CPU, and how they are paid for, by default: pods are there all the time.
     pub fn allocation(&self) -> CpuAllocation {
         match self {
             Self::CloudRun(_) | Self::Knative(_) => CpuAllocation::DuringRequests,

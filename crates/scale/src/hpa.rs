@@ -1,6 +1,6 @@
 //! Kubernetes' HorizontalPodAutoscaler on CPU, as its pages and its source describe it.
 //!
-//! Of its source, `pkg/controller/podautoscaler` of kubernetes/kubernetes 1.34: `replica_calculator.go` for what is wanted,
+//! Of its source, `pkg/controller/podautoscaler` of kubernetes/kubernetes 1.34: `replica_calculator.go` for how many pods,
 //! `horizontal.go` for how fast. What is left out: metrics that are missing, and pods that restart.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use crate::Time;
 /// What can be set of it. Pages are those of kubernetes.io/docs, read in 2026-11.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HpaParameters {
-    /// The share of their CPU that pods should use: 80 % where nothing is said (`spec.metrics` of autoscaling/v2).
+    /// The share of their CPU that pods should use: 80 % by default (`spec.metrics` of autoscaling/v2).
     pub cpu_target: f64,
     /// How often it decides, and over what CPU is averaged here: 15 s (`--horizontal-pod-autoscaler-sync-period`, and
     /// `--metric-resolution` of metrics-server).

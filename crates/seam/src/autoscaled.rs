@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stampede_core::{Endpoint, Fut};
 
 use crate::moment::Moment;
-use crate::platform::StopError;
+use crate::stop_error::StopError;
 use crate::vantage::Vantage;
 
 /// What a platform's autoscaler is told.

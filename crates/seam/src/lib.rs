@@ -27,6 +27,7 @@ pub mod rough_latencies;
 mod sampling;
 mod saturation;
 mod slice;
+mod stop_error;
 mod turn_span;
 mod vantage;
 
@@ -45,7 +46,7 @@ pub use log_tail::LogTail;
 pub use merged_result::MergeError;
 pub use moment::Moment;
 pub use platform::{
-    ASK_TIME, ExitReport, LaunchError, Located, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError,
+    ASK_TIME, ExitReport, LaunchError, Located, Platform, PrepareError, PreparedApp, ReadBackError, Running,
 };
 pub use request_sample::{RequestSample, SampleEnd};
 pub use rough_latencies::RoughLatencies;
@@ -55,5 +56,6 @@ pub use slice::Slice;
 pub use stampede_scenario::{
     BodyCheck, Check, FlowTally, HeaderCheck, HeaderRule, Pause, Scenario, Statuses, Template, Visit, visitors,
 };
+pub use stop_error::StopError;
 pub use turn_span::TurnSpan;
 pub use vantage::{Reading, Vantage};

@@ -15,6 +15,7 @@ use thiserror::Error;
 use crate::autoscaled::{Autoscaled, AutoscalerOrder};
 use crate::log_tail::LogTail;
 use crate::moment::Moment;
+use crate::stop_error::StopError;
 use crate::vantage::Vantage;
 
 /// How long a program that is asked something short may take beside a deployment.
@@ -287,8 +288,3 @@ pub enum PrepareError {
 #[derive(Debug, Error)]
 #[error("read the limits back: {0}")]
 pub struct ReadBackError(pub String);
-
-/// Why a deployment could not be stopped.
-#[derive(Debug, Error)]
-#[error("stop the deployment: {0}")]
-pub struct StopError(pub String);

@@ -4,7 +4,7 @@ pub(crate) mod args;
 
 use jiff::Timestamp;
 use stampede_drive::PodRequest;
-use stampede_kubernetes::{Cluster, ClusterAccess, Leftover, RoleSubject};
+use stampede_kubernetes::{Cluster, ClusterAccess, RoleSubject};
 use stampede_plan::{ClusterFlags, PodFlags};
 
 use crate::exit::{Exit, Failure};
@@ -38,10 +38,7 @@ pub(crate) fn clean(cluster: &ClusterFlags) -> Outcome {
         let cluster = connect(cluster.clone()).await?;
         let found = cluster.leftovers(Timestamp::now()).await.map_err(Failure::missing)?;
         for leftover in &found {
-            let Leftover { jobs, deployments, services, autoscalers, pods, .. } = leftover;
-            let objects = [jobs, deployments, services, autoscalers, pods].into_iter().flatten();
-            let objects: Vec<&str> = objects.map(String::as_str).collect();
-            let what = format!("load {}: {}", leftover.run, objects.join(", "));
+            let what = format!("load {}: {}", leftover.run, leftover.objects().join(", "));
             if leftover.is_held {
                 screen::note(&format!("left alone: {what}; its guardian removes it at the end of its lease"));
                 continue;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stampede_core::{Deployment, Endpoint, Fut, Terms, Unit};
-use stampede_kubernetes::{Decision, PodCourse, ScaledOrder, ScaledServer, ServerOrder};
+use stampede_kubernetes::{DesiredPods, PodCourse, ScaledOrder, ScaledServer, ServerOrder};
 use stampede_seam::{
     Autoscaled, AutoscalerLog, AutoscalerOrder, LaunchError, Moment, SeenDecision, SeenInstance, StopError, Vantage,
 };
@@ -83,7 +83,7 @@ impl Autoscaled for ClusterScaled {
     fn log(&self) -> AutoscalerLog {
         let seen = self.server.seen();
         let now = (Instant::now(), self.vantage.now());
-        let decision = |one: &Decision| SeenDecision {
+        let decision = |one: &DesiredPods| SeenDecision {
             at: told(one.at, now),
             wanted: one.wanted,
             used: one.percent.map(|percent| f64::from(percent) / 100.0),
