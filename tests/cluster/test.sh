@@ -154,7 +154,7 @@ study() { # log, command, then more arguments
     local log=$1 command=$2
     shift 2
     "$stampede" "$command" "$@" --kube-context limited --namespace "$namespace" --generator-image localhost/stampede:test \
-        --generators "kubernetes:${generators:-1}" --generator-cpus 0.4 --duration "${duration:-5s}" --store "$work/${store:-$log}.db" \
+        --generators "kubernetes:${generators:-1}" --generator-cpus "${generator_cpus:-0.4}" --duration "${duration:-5s}" --store "$work/${store:-$log}.db" \
         > "$work/$log.log" 2>&1
 }
 # Deployments of a size, under a load.

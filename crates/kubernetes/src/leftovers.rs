@@ -43,10 +43,17 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// The names of all of it.
-    pub fn objects(&self) -> Vec<&str> {
+    /// All of it, by kind and name: `job stampede-abc`.
+    pub fn objects(&self) -> Vec<String> {
         let Self { jobs, deployments, services, autoscalers, pods, .. } = self;
-        [jobs, deployments, services, autoscalers, pods].into_iter().flatten().map(String::as_str).collect()
+        let kinds = [
+            ("job", jobs),
+            ("deployment", deployments),
+            ("service", services),
+            ("horizontalpodautoscaler", autoscalers),
+            ("pod", pods),
+        ];
+        kinds.iter().flat_map(|(kind, names)| names.iter().map(move |name| format!("{kind} {name}"))).collect()
     }
 }
 

@@ -112,7 +112,8 @@ fn what_loads_left_is_listed_and_removed() {
             };
             (200, json!({"metadata": {}, "items": [job("dead", "guardian"), job("held", "guardian")]}))
         }
-        _ if asked.path.contains("/deployments") => {
+        _ if asked.path.contains("/services") => (200, json!({"metadata": {}, "items": []})),
+        _ if asked.path.contains("/deployments") || asked.path.contains("/horizontalpodautoscalers") => {
             let labels = json!({"stampede/run": "dead", "stampede/role": "server"});
             (200, json!({"metadata": {}, "items": [{"metadata": {"name": "stampede-dead-1", "labels": labels}}]}))
         }
@@ -128,8 +129,8 @@ fn what_loads_left_is_listed_and_removed() {
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(
         said.stderr,
-        "removed load dead: stampede-dead, stampede-dead-1\nleft alone: load held: stampede-held; its guardian removes it at the end of its \
-         lease\n",
+        "removed load dead: job stampede-dead, deployment stampede-dead-1, horizontalpodautoscaler stampede-dead-1\nleft alone: load held: \
+         job stampede-held; its guardian removes it at the end of its lease\n",
         "{said:?}"
     );
 }
