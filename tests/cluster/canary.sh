@@ -2,31 +2,7 @@
 # 1,000 requests a second for two minutes, from one pod by `stampede load` and before and after that from another of the same size and on
 # the same node by vegeta.
 target=10.96.77.100
-make /apis/apps/v1/namespaces/shop/deployments <<YAML
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: sleeps}
-spec:
-  selector: {matchLabels: {app: sleeps}}
-  template:
-    metadata: {labels: {app: sleeps}}
-    spec:
-      nodeName: node-1
-      containers:
-      - name: server
-        image: localhost/served-sleeps:1
-        imagePullPolicy: Never
-        resources: {limits: {cpu: 800m, memory: 128Mi}}
-        readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}
-YAML
-make /api/v1/namespaces/shop/services <<YAML
-apiVersion: v1
-kind: Service
-metadata: {name: sleeps}
-spec: {clusterIP: $target, selector: {app: sleeps}, ports: [{name: http, port: 80, targetPort: 8080}]}
-YAML
-sleeper_ready() { [ "$(api GET /apis/apps/v1/namespaces/shop/deployments/sleeps | jq '.status.readyReplicas // 0')" = 1 ]; }
-wait_for 60 "the pod is ready" sleeper_ready
+deploy sleeps localhost/served-sleeps:1 'cpu: 800m, memory: 128Mi' $target
 canary() { # name, node: what vegeta sees
     make /apis/batch/v1/namespaces/shop/jobs <<YAML
 apiVersion: batch/v1
@@ -57,11 +33,13 @@ ours() {
         --generator-image localhost/stampede:test --load open:1000@256 --duration "${seconds:-120}s" --json "$work/canary-ours.json" \
         > "$work/canary-ours.log" 2>&1
 }
+placed() { sed -nE 's/^pod 1 of the generators is .* on node (node-[0-9]).*/\1/p' "$work/canary-ours.log"; }
 # Where the scheduler has put the generator is known once it is over.
-check "1,000 requests a second for two minutes" ours
-node=$(sed -nE 's/^pod 1 of the generators is .* on node (node-[0-9]).*/\1/p' "$work/canary-ours.log")
+check "1,000 requests a second" ours
+node=$(placed)
 canary before "$node"
 check "and again" ours
+check "on the same node" test "$(placed)" = "$node"
 jq -c '{sent: .requests.sent, ok: .requests.ok, p50_ms: (.response_us.p50 / 1e3), p95_ms: (.response_us.p95 / 1e3), p99_ms: (.response_us.p99 / 1e3)}' \
     "$work/canary-ours.json"
 canary after "$node"

@@ -1,25 +1,6 @@
 # One of two generators that something befalls, on the three nodes of the cluster that test.sh has started, which reads this: the load is
 # invalid, with its name and the reason.
-make /apis/apps/v1/namespaces/shop/deployments <<YAML
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: befallen}
-spec:
-  selector: {matchLabels: {app: befallen}}
-  template:
-    metadata: {labels: {app: befallen}}
-    spec:
-      containers:
-      - {name: server, image: "localhost/served-fast:1", imagePullPolicy: Never, resources: {limits: {cpu: 300m, memory: 32Mi}}}
-YAML
-make /api/v1/namespaces/shop/services <<YAML
-apiVersion: v1
-kind: Service
-metadata: {name: befallen}
-spec: {selector: {app: befallen}, ports: [{name: http, port: 80, targetPort: 8080}]}
-YAML
-target_ready() { [ "$(api GET /apis/apps/v1/namespaces/shop/deployments/befallen | jq '.status.readyReplicas // 0')" = 1 ]; }
-wait_for 60 "the pod is ready" target_ready
+deploy befallen localhost/served-fast:1 'cpu: 300m, memory: 32Mi'
 by_two() { # log
     "$stampede" load http://befallen.shop.svc/ --namespace shop --generators kubernetes:2 --generator-cpus 0.4 --threads 1 \
         --generator-image localhost/stampede:test --load open:200 --duration 20s --timeseries "$work/seconds" > "$work/$1.log" 2>&1

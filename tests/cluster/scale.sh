@@ -1,27 +1,6 @@
 # A HorizontalPodAutoscaler on CPU, and load through the address of a service, in the cluster that test.sh has started, which reads this.
 autoscaled() { # name, image, CPUs: a deployment of such pods, its service, and an autoscaler of 1 to 4 that aims at half of their CPUs
-    make /apis/apps/v1/namespaces/shop/deployments <<YAML
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: $1}
-spec:
-  selector: {matchLabels: {app: $1}}
-  template:
-    metadata: {labels: {app: $1}}
-    spec:
-      containers:
-      - name: server
-        image: $2
-        imagePullPolicy: Never
-        resources: {requests: {cpu: $3, memory: 32Mi}, limits: {cpu: $3, memory: 32Mi}}
-        readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}
-YAML
-    make /api/v1/namespaces/shop/services <<YAML
-apiVersion: v1
-kind: Service
-metadata: {name: $1}
-spec: {selector: {app: $1}, ports: [{name: http, port: 80, targetPort: 8080}]}
-YAML
+    deploy "$1" "$2" "cpu: $3, memory: 32Mi"
     make /apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers <<YAML
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -40,8 +19,6 @@ unscaled() { # name: removes them
     done
     api DELETE "/api/v1/namespaces/shop/services/$1" > "$work/deleted.json"
 }
-ready_pods() { api GET "/apis/apps/v1/namespaces/shop/deployments/$1" | jq '.status.readyReplicas // 0'; }
-at_least() { [ "$(ready_pods "$1")" -ge "$2" ]; } # name, pods that are ready
 # Those that use at least a tenth of a CPU, as the metrics server has it.
 busy_pods() { # name
     api GET "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods?labelSelector=app=$1" > "$work/pods.json"
@@ -61,7 +38,6 @@ load() { # log, generators, then more arguments
 loaded() { load "$@" || [ $? = 4 ]; }
 
 autoscaled slow localhost/served-slow:1 200m
-wait_for 60 "a pod is ready" at_least slow 1
 wait_for 60 "the metrics server knows three nodes" metered 3
 check "the address of a service from three nodes" loaded address 3 --load open:60 --duration 5s
 grep "on node" "$work/address.log"

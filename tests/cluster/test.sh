@@ -72,6 +72,8 @@ if [[ " $* " = *" canary "* ]] || [ $part = all ]; then
 fi
 gcc -static -O1 -o "$work/pause" tests/cluster/pause.c
 strip -o "$work/stampede" "$stampede"
+# By this name its processes are looked for.
+stampede=$work/stampede
 tests/cluster/image.sh "$work/pause" localhost/pause:1 "$work/pause.tar"
 tests/cluster/image.sh "$work/stampede" localhost/stampede:test "$work/stampede.tar"
 
@@ -143,6 +145,34 @@ check() { # what is to be true: a name, then a command
 
 namespace=${NAMESPACE:-shop}
 echo "{apiVersion: v1, kind: Namespace, metadata: {name: $namespace}}" | make /api/v1/namespaces
+
+deploy() { # name, image, limits of each pod, address of its service: waits until a pod of it is ready
+    make /apis/apps/v1/namespaces/shop/deployments <<YAML
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $1}
+spec:
+  selector: {matchLabels: {app: $1}}
+  template:
+    metadata: {labels: {app: $1}}
+    spec:
+      containers:
+      - name: server
+        image: $2
+        imagePullPolicy: Never
+        resources: {limits: {$3}}
+        readinessProbe: {httpGet: {port: 8080}, periodSeconds: 1}
+YAML
+    make /api/v1/namespaces/shop/services <<YAML
+apiVersion: v1
+kind: Service
+metadata: {name: $1}
+spec: {${4:+clusterIP: $4,} selector: {app: $1}, ports: [{name: http, port: 80, targetPort: 8080}]}
+YAML
+    wait_for 60 "a pod of $1 is ready" at_least "$1" 1
+}
+ready_pods() { api GET "/apis/apps/v1/namespaces/shop/deployments/$1" | jq '.status.readyReplicas // 0'; }
+at_least() { [ "$(ready_pods "$1")" -ge "$2" ]; } # name, pods that are ready
 
 grant() { # gives the user "limited" what the Role has
     "$stampede" show kubernetes-role --namespace "$namespace" --user limited > "$work/role.yaml"

@@ -224,7 +224,6 @@ impl Act<'_> {
         trial: &mut Trial,
         sink: &mut dyn Sink,
     ) -> Result<Driven, MeasureError> {
-        let Prepared { case, .. } = self.prepared;
         let failed = MeasureError::Failed;
         sink.take(&Event::PhaseStarted(Phase::Ready)).await?;
         let (mut came_up, fewest) = (fleet.came_up(), self.scaling.service.min_instances);
@@ -235,19 +234,9 @@ impl Act<'_> {
                 _ = came_up.changed() => {}
             }
         }
-        let front = Front::plain(&Endpoint::Tcp(gateway.address()), case);
-        let completed =
-            |exchange: LoadExchange| LoadExchange { request: front.completed(&exchange.request), ..exchange };
-        let exchanges: Vec<_> = exchanges.into_iter().map(completed).collect();
-        let scenario = sessions::visits(self.context.workload, &exchanges, case);
-        let spec = LoadSpec {
-            scenario,
-            // Whoever waits at the end is answered or turned away in that time.
-            drain: queue.wait + self.context.drain,
-            ..self.context.load(self.timing, case, trial.block, &front, exchanges)
-        };
+        // Whoever waits at the end is answered or turned away in that time.
+        let order = self.order(&Endpoint::Tcp(gateway.address()), exchanges, trial.block, queue.wait);
         let vantage = self.platform.vantage().as_ref();
-        let order = LoadOrder { spec, link: case.topology.link, begins: None, turns: Vec::new() };
         let from_now = |window: Range<Moment>| {
             let now = vantage.now();
             window.start.since(now)..window.end.since(now)
@@ -286,18 +275,36 @@ impl Act<'_> {
             }
         }
         gateway.desert();
-        let window = self.timing.duration;
-        let LoadOutcome { result, link, held_up: _, generators } =
-            load.finish().await.map_err(|error| failed(error.to_string()))?;
+        let outcome = load.finish().await.map_err(|error| failed(error.to_string()))?;
         usage.see(vantage.now(), meters.read(), &clock.window);
+        Ok(Driven { late: clock.late(), ..self.take(outcome, load_seconds, &usage, trial) })
+    }
+
+    /// The load of all clients on an address, of which it is waited so much longer than usual for the last answers.
+    fn order(&self, address: &Endpoint, exchanges: Vec<LoadExchange>, block: u32, longer: Duration) -> LoadOrder {
+        let case = &self.prepared.case;
+        let front = Front::plain(address, case);
+        let completed =
+            |exchange: LoadExchange| LoadExchange { request: front.completed(&exchange.request), ..exchange };
+        let exchanges: Vec<_> = exchanges.into_iter().map(completed).collect();
+        let scenario = sessions::visits(self.context.workload, &exchanges, case);
+        let drain = longer + self.context.drain;
+        let spec = LoadSpec { scenario, drain, ..self.context.load(self.timing, case, block, &front, exchanges) };
+        LoadOrder { spec, link: case.topology.link, begins: None, turns: Vec::new() }
+    }
+
+    /// Keeps what a load has measured with its trial.
+    fn take(&self, outcome: LoadOutcome, mut seconds: Seconds, usage: &Usage, trial: &mut Trial) -> Driven {
+        let LoadOutcome { result, link, held_up: _, generators } = outcome;
+        let window = self.timing.duration;
         let of_generators = generators.iter().flat_map(|generator| &generator.faults).cloned();
-        let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).chain(of_generators).collect();
+        let faults = result.saturation.iter().map(ToString::to_string).chain(of_generators).collect();
         let example = example(&result);
-        load_seconds.add(&result.slices);
-        let (load_seconds, late) = (load_seconds.within(window), clock.late());
+        seconds.add(&result.slices);
+        let load_seconds = seconds.within(window);
         trial.measurement = Some(Measurement { load_seconds, ..assemble(window, result, usage.used(), None) });
         trial.link = link;
-        Ok(Driven { faults, example, late })
+        Driven { faults, example, late: Duration::ZERO }
     }
 }
 

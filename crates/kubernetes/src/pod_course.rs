@@ -1,6 +1,6 @@
 //! How a pod comes and goes, by when that was told. Pure.
 
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
+use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use tokio::time::Instant;
 
 use crate::pod_state::{PodState, ended, node_of};
@@ -66,7 +66,7 @@ impl PodCourse {
             self.placed.get_or_insert(now);
             self.node = node;
         }
-        if container.is_some_and(|container| state(container).running.is_some()) {
+        if container.is_some_and(|container| container.state.as_ref().is_some_and(|state| state.running.is_some())) {
             self.started.get_or_insert(now);
         }
         let is_true = |condition: &PodCondition| condition.type_ == "Ready" && condition.status == "True";
@@ -89,10 +89,6 @@ impl PodCourse {
             (PodState::Pending | PodState::Running { .. }, None) => {}
         }
     }
-}
-
-fn state(container: &ContainerStatus) -> k8s_openapi::api::core::v1::ContainerState {
-    container.state.clone().unwrap_or_default()
 }
 
 #[cfg(test)]

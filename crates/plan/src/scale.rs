@@ -257,7 +257,7 @@ pub(crate) fn read_service(
 fn check_cluster(policy: &Policy, instances: InstancesAsked, queue_wait: Option<Duration>, mistakes: &mut Gathered) {
     if !matches!(policy, Policy::Hpa(_)) {
         let problem = "is acted out on this machine, and a cluster scales by its own: hpa";
-        mistakes.add(format!("--policy {}", policy.name()), problem, "leave it out, or use --platform local");
+        mistakes.add(format!("--policy {}", policy.name()), problem, "use --policy hpa, or --platform local");
     }
     if let Some(total) = instances.total_cpus {
         let problem = "is for this machine, and a cluster has nodes";

@@ -115,6 +115,12 @@ pub(crate) fn read_share(flag: &str, typed: &str, mistakes: &mut Gathered) -> u3
     }
 }
 
+/// The price of a service with this autoscaler by default: that of pods, or by request.
+pub(crate) fn default_price(policy: &Policy) -> &'static Price {
+    let of_pods = price(POD_PRICE).filter(|_| matches!(policy, Policy::Hpa(_)));
+    of_pods.unwrap_or_else(by_request)
+}
+
 /// The price that is taken where none is named: by request.
 pub(crate) fn by_request() -> &'static Price {
     PRICES.iter().find(|price| price.basis == Basis::Requests).unwrap_or(&PRICES[0])
@@ -133,8 +139,10 @@ pub(crate) fn read_price(
         CpuAllocation::Always => (Basis::Instances, "leave out --cpu-always"),
     };
     let fits = || PRICES.iter().filter(|price| price.basis == basis);
-    let of_pods = price(POD_PRICE).filter(|_| matches!(policy, Policy::Hpa(_)));
-    let default = of_pods.or_else(|| fits().next()).unwrap_or(&PRICES[0]);
+    let default = match (policy, basis) {
+        (Policy::Hpa(_), Basis::Instances) => default_price(policy),
+        _ => fits().next().unwrap_or(&PRICES[0]),
+    };
     let Some(typed) = typed else { return default };
     let place = format!("--price {typed}");
     match price(typed) {

@@ -3,21 +3,17 @@
 use std::time::Duration;
 
 use stampede_core::{
-    GatewayUse, InstanceLife, InstanceUsage, Latencies, Measurement, ReadyBy, ScaleDecision, ScaleRecord,
-    ScaledService, Trial, with_causes,
+    GatewayUse, InstanceLife, InstanceUsage, Latencies, ReadyBy, ScaleDecision, ScaleRecord, ScaledService, Trial,
+    with_causes,
 };
 use stampede_scale::Policy;
-use stampede_seam::{
-    Autoscaled, AutoscalerLog, AutoscalerOrder, LoadExchange, LoadOrder, LoadOutcome, LoadSpec, Moment, SeenInstance,
-};
+use stampede_seam::{Autoscaled, AutoscalerLog, AutoscalerOrder, LoadExchange, Moment, SeenInstance};
 
 use super::{Act, Driven};
 use crate::event::{Event, Phase, Sink};
-use crate::measure::{Clock, MeasureError, assemble, example};
+use crate::measure::{Clock, MeasureError};
 use crate::prepare::Prepared;
-use crate::ready::Front;
 use crate::seconds::Seconds;
-use crate::sessions;
 use crate::usage::Usage;
 
 impl Act<'_> {
@@ -65,16 +61,8 @@ impl Act<'_> {
         trial: &mut Trial,
         sink: &mut dyn Sink,
     ) -> Result<(Driven, (Moment, Moment)), MeasureError> {
-        let Prepared { case, .. } = self.prepared;
         let failed = MeasureError::Failed;
-        let front = Front::plain(service.front(), case);
-        let completed =
-            |exchange: LoadExchange| LoadExchange { request: front.completed(&exchange.request), ..exchange };
-        let exchanges: Vec<_> = exchanges.into_iter().map(completed).collect();
-        let scenario = sessions::visits(self.context.workload, &exchanges, case);
-        let own = self.context.load(self.timing, case, trial.block, &front, exchanges);
-        let order =
-            LoadOrder { spec: LoadSpec { scenario, ..own }, link: case.topology.link, begins: None, turns: Vec::new() };
+        let order = self.order(service.front(), exchanges, trial.block, Duration::ZERO);
         let vantage = service.vantage().as_ref();
         let mut load = vantage.load(order).map_err(|error| failed(error.to_string()))?;
         let window = load.window();
@@ -99,18 +87,8 @@ impl Act<'_> {
             }
         }
         let outcome = load.finish().await.map_err(|error| failed(error.to_string()))?;
-        let LoadOutcome { result, link, held_up: _, generators } = outcome;
-        let of_generators = generators.iter().flat_map(|generator| &generator.faults).cloned();
-        let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).chain(of_generators).collect();
-        let example = example(&result);
-        load_seconds.add(&result.slices);
-        let length = self.timing.duration;
-        let load_seconds = load_seconds.within(length);
-        let measured = assemble(length, result, Usage::default().used(), None);
-        trial.measurement = Some(Measurement { load_seconds, ..measured });
-        trial.link = link;
-        // Nothing is read at the edges of the window: the load itself knows when it opened and closed.
-        Ok((Driven { faults, example, late: Duration::ZERO }, (window.start, window.end)))
+        // No counters are read, so that none are late.
+        Ok((self.take(outcome, load_seconds, &Usage::default(), trial), (window.start, window.end)))
     }
 }
 

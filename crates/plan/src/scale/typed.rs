@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_core::{Candidate, CaseId, Role};
-use stampede_scale::{Policy, Scaling};
+use stampede_scale::{HpaParameters, Policy, Scaling};
 
 use super::{InstancesAsked, PlannedService, ServiceAsked, read_service};
 use crate::catalogue::Catalogue;
@@ -82,8 +82,8 @@ impl Common<'_> {
     /// In a cluster the autoscaler is the cluster's own.
     fn with_default(&self, service: &ServiceFlags) -> ServiceFlags {
         let is_cluster = self.flags.platform.platform.as_deref() == Some(KUBERNETES);
-        let [.., of_cluster] = Policy::NAMES;
-        let policy = service.policy.clone().or_else(|| is_cluster.then(|| of_cluster.to_owned()));
+        let own = Policy::Hpa(HpaParameters::default());
+        let policy = service.policy.clone().or_else(|| is_cluster.then(|| own.name().to_owned()));
         ServiceFlags { policy, ..service.clone() }
     }
 

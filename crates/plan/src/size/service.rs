@@ -17,7 +17,7 @@ use crate::machine_size::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::read_time;
 use crate::scale::PlannedService;
-use crate::service::{by_request, read_connections, read_count, read_policy, read_share};
+use crate::service::{default_price, read_connections, read_count, read_policy, read_share};
 use crate::suggestion::or_list;
 
 /// What an instance is given at once, as far as the platform lets it.
@@ -126,7 +126,7 @@ impl ServiceSizePlan {
         }
         let connections = read_connections(service.max_connections.as_deref(), &mut mistakes);
         let policies = read_targets(flags.targets.as_deref(), policy, &mut mistakes);
-        let price = read_price(flags.prices.as_deref(), &mut mistakes);
+        let price = read_price(flags.prices.as_deref(), &policy, &mut mistakes);
         let headroom = read_headroom(flags.headroom.as_deref(), &mut mistakes);
         for (flag, typed) in [("--replicas", &flags.replicas), ("--spare", &flags.spare)] {
             if let Some(typed) = typed {
@@ -329,13 +329,18 @@ fn read_targets(typed: Option<&str>, policy: Policy, mistakes: &mut Gathered) ->
     }
 }
 
-/// The price by which services are compared: by request where none is named.
-fn read_price(typed: Option<&str>, mistakes: &mut Gathered) -> &'static Price {
-    let Some(typed) = typed else { return by_request() };
+/// The price by which services are compared.
+fn read_price(typed: Option<&str>, policy: &Policy, mistakes: &mut Gathered) -> &'static Price {
+    let default = default_price(policy);
+    let Some(typed) = typed else { return default };
+    let place = format!("--prices {typed}");
     if let Some(known) = price(typed) {
+        if policy.allocation() == CpuAllocation::Always && known.basis == Basis::Requests {
+            let problem = format!("is paid by requests, and pods of {} are there all the time", policy.name());
+            mistakes.add(place, problem, format!("for example --prices {}", default.id));
+        }
         return known;
     }
-    let place = format!("--prices {typed}");
     let names: Vec<&str> = PRICES.iter().map(|price| price.id).collect();
     let is_tariff = stampede_scale::tariff(typed).is_some() || std::path::Path::new(typed).exists();
     let fix = match is_tariff {
@@ -347,7 +352,7 @@ fn read_price(typed: Option<&str>, mistakes: &mut Gathered) -> &'static Price {
         false => "is not known",
     };
     mistakes.add(place, problem, fix);
-    by_request()
+    default
 }
 
 /// Whether requests come at times of their own.
@@ -407,13 +412,18 @@ mod tests {
 
     #[test]
     fn prices_are_by_what_a_service_uses() {
+        let cloud_run = Policy::CloudRun(CloudRunParameters::default());
         let of = |typed| {
-            let (price, told) = told(|mistakes| read_price(typed, mistakes));
+            let (price, told) = told(|mistakes| read_price(typed, &cloud_run, mistakes));
             (price.id, told.concat())
         };
         assert_eq!(of(None), ("cloud-run-requests", String::new()));
         assert_eq!(of(Some("cloud-run-instances")), ("cloud-run-instances", String::new()));
         assert!(of(Some("fargate")).1.contains("is paid for what runs all the time"), "{:?}", of(Some("fargate")));
         assert!(of(Some("cloud-run-request")).1.contains("did you mean cloud-run-requests"));
+        let hpa = Policy::Hpa(HpaParameters::default());
+        let of_pods = |typed| told(|mistakes| read_price(typed, &hpa, mistakes));
+        assert_eq!((of_pods(None).0.id, of_pods(None).1), ("eks-fargate", Vec::new()));
+        assert!(of_pods(Some("cloud-run-requests")).1.concat().contains("pods of hpa are there all the time"));
     }
 }
