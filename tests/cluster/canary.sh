@@ -31,7 +31,9 @@ YAML
 ours() {
     "$stampede" load "http://$target/" --namespace shop --threads 1 --generators kubernetes:1 --generator-cpus 1 \
         --generator-image localhost/stampede:test --load open:1000@256 --duration "${seconds:-120}s" --json "$work/canary-ours.json" \
-        > "$work/canary-ours.log" 2>&1
+        > "$work/canary-ours.log" 2>&1 || return
+    # A node has no room for both.
+    wait_for 60 "the generator is gone" nothing_left
 }
 placed() { sed -nE 's/^pod 1 of the generators is .* on node (node-[0-9]).*/\1/p' "$work/canary-ours.log"; }
 # Where the scheduler has put the generator is known once it is over.
