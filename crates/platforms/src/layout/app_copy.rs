@@ -21,6 +21,11 @@ const UNNEEDED: [&str; 8] =
 /// Packages of JavaScript tools. They are served only where the public folder is the application's own.
 const NODE_MODULES: &str = "node_modules";
 
+/// Configurations that a framework has worked out once, with the path of the folder that it did so in: read in a copy, they lead
+/// back, to its views, sessions and database. Laravel's <https://laravel.com/docs/12.x/configuration#configuration-caching> and
+/// Mezzio's <https://docs.laminas.dev/laminas-config-aggregator/caching/>, both of which are made anew.
+const WORKED_OUT: [&str; 2] = ["bootstrap/cache/config.php", "data/cache/config-cache.php"];
+
 /// How a package calls the folder of its own tests.
 const TESTS: [&str; 4] = ["tests", "Tests", "test", "Test"];
 
@@ -293,6 +298,9 @@ impl Walk {
             let is_unneeded = UNNEEDED.contains(&name) || (name == NODE_MODULES && !self.keeps_node_modules);
             return is_unneeded.then(|| Entry::LeftOut(name.to_owned()));
         }
+        if WORKED_OUT.iter().any(|worked_out| Path::new(worked_out) == below) {
+            return Some(Entry::LeftOut(format!("{} (made for this folder, so made anew)", below.display())));
+        }
         (TESTS.contains(&name) && self.is_of_package(below) && !self.is_read(below)).then_some(Entry::Tests)
     }
 
@@ -355,6 +363,8 @@ mod tests {
             ".idea/x.xml",
             "node_modules/a/b.js",
             "tests/AppTest.php",
+            "bootstrap/cache/config.php",
+            "bootstrap/cache/services.php",
             "vendor/acme/lib/src/Lib.php",
             "vendor/acme/lib/tests/LibTest.php",
             "vendor/acme/lib/src/tests/Kept.php",
@@ -374,6 +384,8 @@ mod tests {
             (".idea", false),
             ("node_modules", false),
             ("tests/AppTest.php", true),
+            ("bootstrap/cache/config.php", false),
+            ("bootstrap/cache/services.php", true),
             ("vendor/acme/lib/src/tests/Kept.php", true),
             ("vendor/acme/lib/tests", false),
             ("vendor/acme/read/tests/bootstrap.php", true),
@@ -381,7 +393,7 @@ mod tests {
             assert_eq!(copy.join(path).exists(), is_there, "{path}");
         }
         let told = Survey::of(source.path()).unwrap().left_out().unwrap();
-        for what in [".git", ".idea", "node_modules", "the tests of 1 package"] {
+        for what in [".git", ".idea", "node_modules", "bootstrap/cache/config.php (made", "the tests of 1 package"] {
             assert!(told.contains(what), "{told}");
         }
     }
