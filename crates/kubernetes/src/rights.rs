@@ -88,6 +88,13 @@ impl Right {
     fn full_name(&self) -> String {
         self.subresource.map_or_else(|| self.resource.to_owned(), |part| format!("{}/{part}", self.resource))
     }
+
+    /// The same for people: with the group, as kubectl writes it, where the core has a resource of this name too.
+    fn told(&self) -> String {
+        let is_of_core = |other: &Right| other.resource == self.resource && other.group.is_empty();
+        let group = Some(self.group).filter(|group| !group.is_empty() && RIGHTS.iter().any(is_of_core));
+        group.map_or_else(|| self.full_name(), |group| format!("{}.{group}", self.full_name()))
+    }
 }
 
 /// Whom the Role is bound to.
@@ -153,7 +160,7 @@ pub(crate) async fn missing(client: &Client, namespace: &str, purpose: Purpose) 
             },
             ..SelfSubjectAccessReview::default()
         };
-        let words = format!("{verb} {}", right.full_name());
+        let words = format!("{verb} {}", right.told());
         asking.spawn(async move {
             let answered = reviews.create(&PostParams::default(), &review).await;
             (place, answered.map(|review| review.status.is_some_and(|status| status.allowed)), words)
@@ -168,4 +175,20 @@ pub(crate) async fn missing(client: &Client, namespace: &str, purpose: Purpose) 
         }
     }
     Ok(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_rights_are_told_alike() {
+        let mut told: Vec<_> =
+            RIGHTS.iter().flat_map(|right| right.verbs.iter().map(|verb| format!("{verb} {}", right.told()))).collect();
+        assert!(told.contains(&"list pods.metrics.k8s.io".to_owned()) && told.contains(&"create jobs".to_owned()));
+        let all = told.len();
+        told.sort_unstable();
+        told.dedup();
+        assert_eq!(told.len(), all, "{told:?}");
+    }
 }
