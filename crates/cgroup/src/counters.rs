@@ -22,7 +22,8 @@ pub struct GroupCounters {
     pub anonymous: u64,
     /// Bytes of shared memory and of files in memory.
     pub shared: u64,
-    /// Bytes of kernel memory: stacks, page tables, slabs.
+    /// Bytes of kernel memory: stacks, page tables, slabs. Version 2 tells which of it is given up when memory is short (names and places
+    /// of files), which is not in it.
     pub kernel: u64,
     /// Bytes of page cache, without shared memory.
     pub cache: u64,
@@ -124,12 +125,15 @@ pub fn read_v2(dir: &Path) -> Result<GroupCounters, FileError> {
     let cpu = Keyed::read(dir.join("cpu.stat"))?;
     let stat = Keyed::read(dir.join("memory.stat"))?;
     let shared = stat.require("shmem")?;
-    // Kernels before 5.18 have no sum of kernel memory; these are its large parts.
+    // Kernels before 5.18 have no sum of kernel memory; these are its large parts. Names and places of files are given up when memory is
+    // short, as page cache is.
+    let given_up = stat.get("slab_reclaimable")?.unwrap_or(0);
     let kernel = match stat.get("kernel")? {
-        Some(kernel) => kernel,
+        Some(kernel) => kernel.saturating_sub(given_up),
         None => ["kernel_stack", "pagetables", "percpu", "slab"]
             .iter()
-            .try_fold(0, |sum, part| Ok(sum + stat.get(part)?.unwrap_or(0)))?,
+            .try_fold(0_u64, |sum, part| Ok(sum + stat.get(part)?.unwrap_or(0)))?
+            .saturating_sub(given_up),
     };
     let events = Keyed::read(dir.join("memory.events"))?;
     let swap = dir.join("memory.swap.current");
