@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stampede_core::{Gauge, Measurement, Series, SeriesSource};
-use stampede_stats::{Confidence, Trend, mann_kendall, median};
+use stampede_stats::{Confidence, Interval, Trend, mann_kendall, median};
 
 /// Less growth of memory within a window is not worth a word.
 const NOTABLE: f64 = 0.02;
@@ -22,15 +22,16 @@ const LEAST_WINDOW: Duration = Duration::from_secs(5);
 const GOES_ON: f64 = 0.5;
 const EACH_QUARTER: f64 = 0.2;
 
-/// By how much the memory that is needed grew in a window: anonymous, shared and kernel memory together.
+/// By how much the memory that programs keep grew in a window: anonymous and shared. What the kernel has is no part of it: with each file
+/// that is made (a session) it remembers its name and place, and gives that up when memory is short.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemoryGrowth {
     /// In bytes, by the slope of Theil and Sen.
     pub bytes: f64,
     /// As a share of the median.
     pub share: f64,
-    /// For each request that was answered, in bytes.
-    pub each: f64,
+    /// For each request that was answered, in bytes, with the 95 % interval of that slope.
+    pub each: Interval,
     /// Whether it is worth a word: by 2 % or more, and a trend that chance makes in fewer than one of 1,000 windows.
     pub is_notable: bool,
     /// Whether it did not level off: the second half of the window grew as surely, and at least half as much as the first, and each
@@ -46,17 +47,20 @@ impl MemoryGrowth {
     pub fn of(measured: &Measurement) -> Option<Self> {
         let sampling = measured.sampling.as_ref()?;
         let group = sampling.series.iter().find(|series| series.source == SeriesSource::Group)?;
-        let memory = needed(group);
+        let memory = kept(group);
         let step = memory.len().div_ceil(SAMPLES).max(1);
         let memory: Vec<f64> = memory.into_iter().step_by(step).collect();
         let trend = mann_kendall(&memory, Confidence::P95).ok()?;
-        let bytes = trend.slope.value * (memory.len() - 1) as f64;
+        let whole = |slope: f64| slope * (memory.len() - 1) as f64;
+        let bytes = whole(trend.slope.value);
         let share = bytes / median(&memory).filter(|level| *level > 0.0)?;
         let requests = (measured.requests.ok + measured.requests.failed) as f64;
+        let each = |slope: f64| if requests > 0.0 { whole(slope) / requests } else { 0.0 };
+        let Interval { value, low, high } = trend.slope;
         Some(Self {
             bytes,
             share,
-            each: if requests > 0.0 { bytes / requests } else { 0.0 },
+            each: Interval { value: each(value), low: each(low), high: each(high) },
             is_notable: rises(&trend) && share >= NOTABLE,
             goes_on: goes_on(&memory),
             window: measured.window,
@@ -85,13 +89,13 @@ fn goes_on(memory: &[f64]) -> bool {
         && added.iter().all(|added| *added >= EACH_QUARTER * mean)
 }
 
-/// Anonymous, shared and kernel memory of each sample that tells all of them.
-fn needed(group: &Series) -> Vec<f64> {
+/// Anonymous and shared memory of each sample that tells both.
+fn kept(group: &Series) -> Vec<f64> {
     let column = |gauge| group.columns.get(&gauge);
-    let kinds = [Gauge::AnonymousBytes, Gauge::SharedBytes, Gauge::KernelBytes].map(column);
-    let [Some(anonymous), Some(shared), Some(kernel)] = kinds else { return Vec::new() };
-    let sums = anonymous.iter().zip(shared).zip(kernel);
-    sums.filter_map(|((a, s), k)| Some((*a)? as f64 + (*s)? as f64 + (*k)? as f64)).collect()
+    let [Some(anonymous), Some(shared)] = [Gauge::AnonymousBytes, Gauge::SharedBytes].map(column) else {
+        return Vec::new();
+    };
+    anonymous.iter().zip(shared).filter_map(|(a, s)| Some((*a)? as f64 + (*s)? as f64)).collect()
 }
 
 #[cfg(test)]
@@ -103,10 +107,18 @@ mod tests {
 
     /// 10 s with ten samples each, of 10,000 requests.
     fn growth(level: impl Fn(u64) -> u64) -> MemoryGrowth {
+        growth_beside(level, |_| 0)
+    }
+
+    /// The same with this much of the kernel's.
+    fn growth_beside(level: impl Fn(u64) -> u64, kernel: impl Fn(u64) -> u64) -> MemoryGrowth {
         let mut group = Series::new(SeriesSource::Group);
         for tick in 0..100 {
-            let figures =
-                [(Gauge::AnonymousBytes, level(tick)), (Gauge::SharedBytes, 1 << 20), (Gauge::KernelBytes, 0)];
+            let figures = [
+                (Gauge::AnonymousBytes, level(tick)),
+                (Gauge::SharedBytes, 1 << 20),
+                (Gauge::KernelBytes, kernel(tick)),
+            ];
             group.push(Duration::from_millis(100 * tick), &figures);
         }
         let mut measured = samples::measured("a", 1, 2_000.0).measurement.unwrap();
@@ -119,7 +131,11 @@ mod tests {
         let start = 20 << 20;
         let leak = growth(|tick| start + tick * 100_000 + tick % 3 * 4_096);
         assert!(leak.is_notable && leak.goes_on && leak.is_long(), "{leak:?}");
-        assert!((leak.each / (99.0 * 100_000.0 / 10_000.0) - 1.0).abs() < 0.01, "{leak:?}");
+        assert!((leak.each.value / (99.0 * 100_000.0 / 10_000.0) - 1.0).abs() < 0.01, "{leak:?}");
+        assert!(leak.each.low <= leak.each.value && leak.each.value <= leak.each.high, "{leak:?}");
+        // A session of each request: 1.5 KiB of the kernel's for its file.
+        let sessions = growth_beside(|tick| start + tick % 3 * 4_096, |tick| tick * 150_000);
+        assert!(!sessions.is_notable && !sessions.goes_on, "{sessions:?}");
         // Workers that take their memory with their first requests, and a cache that fills: 63 % after 2 s.
         let fills = growth(|tick| start + (8e6 * (1.0 - (-(tick as f64) / 20.0).exp())) as u64);
         assert!(fills.is_notable && !fills.goes_on, "{fills:?}");

@@ -14,7 +14,7 @@ use crate::WriteAnswer;
 ///
 /// When a report cannot be written.
 pub fn size(sizing: &Sizing<'_>, write: WriteAnswer<'_>) -> Result<Exit, Failure> {
-    let (plan, found, runtimes) = (sizing.plan(), sizing.found(), sizing.runtimes());
+    let (plan, found, runtimes, recycling) = (sizing.plan(), sizing.found(), sizing.runtimes(), sizing.recycling());
     let analyses: Vec<_> = sizing.studies().iter().map(|stored| analyse(&stored.study, &stored.trials)).collect();
     let studies: Vec<StudyView<'_>> =
         sizing.studies().iter().zip(&analyses).map(|(stored, analysis)| StudyView::of(stored, analysis)).collect();
@@ -26,6 +26,8 @@ pub fn size(sizing: &Sizing<'_>, write: WriteAnswer<'_>) -> Result<Exit, Failure
         headroom: plan.headroom,
         slo: plan.plan.slo.as_ref(),
         runtimes: &runtimes,
+        left_out: sizing.left_out(),
+        recycling: &recycling,
         grid: sizing.grid(),
         readings: sizing.readings(),
         found: &found,

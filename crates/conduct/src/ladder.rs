@@ -98,7 +98,7 @@ impl<'a> Ladder<'a> {
         Ok(Self {
             plan: LadderPlan { plan: ComparePlan { seed: Some(seed), ..plan.plan.clone() }, ..plan },
             metric,
-            sequence: Sequence { bench, id, metric: metric_key, failures, store, copies },
+            sequence: Sequence { bench, id, metric: metric_key, failures, store, copies, is_told: false },
             steps: Vec::new(),
             measured: Vec::new(),
             tried: Vec::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use stampede_core::{CaseId, OpenStudy, Study, StudyId, Trial};
+use stampede_core::{CaseId, Study, StudyId, Trial};
 use stampede_harness::{Sink, Stop};
 
 /// Tells a person.
@@ -42,13 +42,13 @@ pub trait Progress: Sink {
 
 /// Which findings a person was told of while studies were measured at one site.
 #[derive(Debug, Default)]
-pub struct ToldFindings(Mutex<BTreeSet<(StudyId, CaseId, String)>>);
+pub struct ToldFindings(Mutex<BTreeSet<(String, CaseId, String)>>);
 
 impl ToldFindings {
-    /// Whether a case's finding of this id is told for the first time, as it is from now on. A comparison and the parts of its open
-    /// part are one study: what holds a case back under a closed load is not told again at each rate.
+    /// Whether a case's finding of this id is told for the first time, as it is from now on. Studies whose names are another's with a
+    /// dot and more are parts of it: what holds a case back under a closed load is not told again at each rate, nor at each size.
     pub fn is_new(&self, study: &StudyId, case: &CaseId, finding: &str) -> bool {
-        let whole = OpenStudy::read(study).map_or_else(|| study.clone(), |(comparison, ..)| comparison);
+        let whole = study.as_str().split('.').next().unwrap_or_default().to_owned();
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         told.insert((whole, case.clone(), finding.to_owned()))
     }
@@ -59,13 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_is_told_once_in_a_comparison_and_its_open_part() {
+    fn a_finding_is_told_once_in_a_study_and_its_parts() {
         let told = ToldFindings::default();
         for (study, case, finding, is_new) in [
             ("20260301-120000-0a1b", "nginx-fpm", "pool-full", true),
             ("20260301-120000-0a1b", "nginx-fpm", "pool-full", false),
             ("20260301-120000-0a1b.at70", "nginx-fpm", "pool-full", false),
             ("20260301-120000-0a1b.own70", "nginx-fpm", "queue-grows", true),
+            ("20260301-120000-0a1b.size002", "nginx-fpm", "queue-grows", false),
             ("20260301-120000-0a1b.at70", "apache-fpm", "pool-full", true),
             ("20260301-120100-0a1c", "nginx-fpm", "pool-full", true),
         ] {

@@ -60,7 +60,7 @@ pub fn compare_with_open_part(
         let ready = Ready::of(&closed, site, &mut copies).await?;
         conduct_ready(&ready, &closed, site, record).await?;
         let Some(study) = record.study().cloned() else { return Ok(()) };
-        let plan = ComparePlan { workload: ready.workload, unrecorded: Vec::new(), unable: Vec::new(), ..plan };
+        let plan = ComparePlan { unable: Vec::new(), ..plan.with_answers(ready.workload) };
         let sequence = Sequence {
             bench,
             id: study.id.to_string(),
@@ -68,6 +68,7 @@ pub fn compare_with_open_part(
             failures: request.failures,
             store: store.to_owned(),
             copies,
+            is_told: true,
         };
         let total = match request.plan.rounds {
             Rounds::Auto { max_time } => Some(max_time),

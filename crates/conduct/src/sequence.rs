@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stampede_core::{CpuLayout, Failures, StudyId, StudyKind};
+use stampede_core::{CpuLayout, Failures, LeftOut, StudyId, StudyKind};
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{ComparePlan, PlannedService};
 use stampede_store::{Store, StoreError, StoredStudy};
@@ -12,7 +12,7 @@ use crate::host::Bench;
 use crate::record::StudyRecord;
 use crate::scale;
 use crate::site::{Purpose, Site};
-use crate::study::{self, Deciding, StudyRequest};
+use crate::study::{self, Deciding, Ready, StudyRequest};
 
 /// Studies under one name, in one store.
 pub(crate) struct Sequence<'a> {
@@ -25,6 +25,8 @@ pub(crate) struct Sequence<'a> {
     pub(crate) failures: Failures,
     pub(crate) store: PathBuf,
     pub(crate) copies: Copies,
+    /// Whether what each study would tell of the application and its runtimes was told.
+    pub(crate) is_told: bool,
 }
 
 impl<'a> Sequence<'a> {
@@ -68,6 +70,26 @@ impl<'a> Sequence<'a> {
         Site::take(self.bench, Purpose { command, measures: true }, plan, &[], None, pinning, stop).await
     }
 
+    /// The plan with its answers and without the candidates that cannot run here, and those that were asked for: what is found of
+    /// the application is told now and not of each study again.
+    ///
+    /// # Errors
+    ///
+    /// When none can run, or the application cannot be compared.
+    pub(crate) async fn look(
+        &mut self,
+        site: &Site<'_>,
+        plan: &ComparePlan,
+    ) -> Result<(ComparePlan, Vec<LeftOut>), Failure> {
+        let request = StudyRequest::of(plan, StudyKind::OwnRates);
+        let Ready { prepared, left_out, workload, .. } = Ready::of(&request, site, &mut self.copies).await?;
+        self.is_told = true;
+        let mut candidates = plan.candidates.clone();
+        candidates.retain(|candidate| prepared.iter().any(|prepared| prepared.case.id == candidate.id));
+        let plan = plan.clone().with_answers(workload);
+        Ok((ComparePlan { candidates, unable: Vec::new(), ..plan }, left_out))
+    }
+
     /// A study of these plans: measured now, resumed, or as it was measured before the sequence was interrupted. None where it
     /// was asked to end before it was complete.
     pub(crate) async fn study(
@@ -85,6 +107,7 @@ impl<'a> Sequence<'a> {
             deciding: Deciding::Metric(Some(self.metric.clone())),
             slo: first.slo.clone(),
             failures: self.failures,
+            is_told: self.is_told,
             ..StudyRequest::of(first, kind)
         };
         let part =

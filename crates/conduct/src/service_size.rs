@@ -73,7 +73,7 @@ impl<'a> ServiceSizing<'a> {
             policies: Vec::new(),
             simulated: 0,
             unknown: Vec::new(),
-            sequence: Sequence { bench, id, metric, failures, store, copies },
+            sequence: Sequence { bench, id, metric, failures, store, copies, is_told: false },
             readings: Vec::new(),
             studies: Vec::new(),
             is_out_of_time: false,

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_analysis::{
-    FIRST_BLOCKS, MOST_BLOCKS, MemoryGrowth, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeOutcome, SizeQuestion,
-    SizeReading, SizeRole, SizeStage, SizeStep, WorkerMemory, size_found, size_step, took,
+    Confirmation, FIRST_BLOCKS, MOST_BLOCKS, MemoryGrowth, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeOutcome,
+    SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeVerdict, WorkerMemory, size_found, size_step, took,
 };
 use stampede_core::{
-    Bytes, Candidate, CpuLayout, Cpus, Failures, Limits, Outcome, Percentile, ResourceUse, Role, Rounds, Slo, SloTerm,
-    StudyKind, Topology, Trial,
+    Bytes, Candidate, CpuLayout, Cpus, Failures, LeftOut, Limits, Load, Outcome, Percentile, ResourceUse, Role, Rounds,
+    Slo, SloTerm, StudyKind, Topology, Trial,
 };
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{ComparePlan, SizeCopies, SizePlan};
@@ -36,6 +36,9 @@ const SEARCH_SHARE: f64 = 0.5;
 const WATCH: u32 = 4;
 const WATCHES: (Duration, Duration) = (Duration::from_secs(40), Duration::from_secs(240));
 
+/// How many requests a runtime without a setting of its pool is given at once in such a trial.
+const AT_ONCE: u32 = 16;
+
 /// Trials that say nothing of a size, before one that does, after which there is nothing to search.
 const MOST_UNUSABLE: usize = 2;
 
@@ -51,6 +54,7 @@ pub struct Sizing<'a> {
     sequence: Sequence<'a>,
     readings: Vec<SizeReading>,
     studies: Vec<StoredStudy>,
+    left_out: Vec<LeftOut>,
     /// Whether it ended since its time was over.
     is_out_of_time: bool,
 }
@@ -81,9 +85,10 @@ impl<'a> Sizing<'a> {
             plan: SizePlan { plan: ComparePlan { seed: Some(seed), ..plan.plan.clone() }, ..plan },
             grid,
             question,
-            sequence: Sequence { bench, id, metric, failures, store, copies },
+            sequence: Sequence { bench, id, metric, failures, store, copies, is_told: false },
             readings: Vec::new(),
             studies: Vec::new(),
+            left_out: Vec::new(),
             is_out_of_time: false,
         })
     }
@@ -129,6 +134,12 @@ impl<'a> Sizing<'a> {
         &self.studies
     }
 
+    /// Runtimes that were asked for and cannot run here, and why.
+    #[must_use]
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
     /// Whether it ended since its time was over.
     #[must_use]
     pub fn is_out_of_time(&self) -> bool {
@@ -147,6 +158,13 @@ impl<'a> Sizing<'a> {
         self.plan.plan.candidates.iter().map(|candidate| candidate.id.to_string()).collect()
     }
 
+    /// By runtime, the setting by which it replaces a worker after a number of requests, where it has one.
+    #[must_use]
+    pub fn recycling(&self) -> Vec<Option<String>> {
+        let named = |candidate: &Candidate| recycling(candidate).next().map(|(name, _)| name.to_owned());
+        self.plan.plan.candidates.iter().map(named).collect()
+    }
+
     fn name(&self, cell: &SizeCell) -> String {
         let runtime = self.plan.plan.candidates.get(cell.runtime);
         cell.named(runtime.map_or("", |candidate| candidate.id.as_str()))
@@ -155,6 +173,9 @@ impl<'a> Sizing<'a> {
     async fn measure(&mut self, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
         let plan = self.plan.plan.clone();
         let site = self.sequence.site("size", &plan, pinning, stop).await?;
+        (self.plan.plan, self.left_out) = self.sequence.look(&site, &plan).await?;
+        self.grid = grid(&self.plan);
+        self.question = question(&self.plan, &self.grid);
         self.introduce();
         let (mut spent, mut longest) = (Duration::ZERO, Duration::ZERO);
         for number in 1.. {
@@ -213,7 +234,7 @@ impl<'a> Sizing<'a> {
             }
             [SizeRole::Search] => format!("trial {number}: {name}"),
             [SizeRole::Watch] => format!(
-                "trial {number}: {name}, for {} s: memory grew in its trials, and this shows whether it continues to grow",
+                "trial {number}: {name}, for {} s with as many requests as it can take: memory grew in trials of its runtime, and this shows whether it continues to grow",
                 watch(&self.plan).as_secs()
             ),
             _ => format!("trial {number}: {name}, {blocks} rounds to confirm it"),
@@ -227,10 +248,44 @@ impl<'a> Sizing<'a> {
         let plans = plans.collect::<Result<Vec<_>, Failure>>()?;
         let id = self.sequence.name(&part_name(number));
         let Some(stored) = self.sequence.study(site, id, StudyKind::OwnRates, &plans).await? else { return Ok(None) };
-        self.readings.extend(readings(&stored, roles, (place, cell.replicas), self.plan.plan.slo.as_ref()));
+        let read = readings(&stored, roles, (place, cell.replicas), self.plan.plan.slo.as_ref());
+        self.readings.extend(read);
+        if let Some(line) = self.came_to(place, roles) {
+            self.sequence.note(&format!("  {line}"));
+        }
         let took = took(&stored.study, &stored.trials, stored.finished_at);
         self.studies.push(stored);
         Ok(Some(took))
+    }
+
+    /// What the last trials of a size came to: `holds: 0.15 of its limit; 3.4 ms of CPU a request, peak of 128 MiB`.
+    fn came_to(&self, place: usize, roles: &[SizeRole]) -> Option<String> {
+        if roles != [SizeRole::Search] && roles != [SizeRole::Watch] {
+            let confirmations = self.found().confirmations;
+            let (_, confirmation) = confirmations.iter().find(|(cell, _)| *cell == place)?;
+            let Confirmation { blocks, verdict, reason, .. } = confirmation;
+            let times =
+                confirmation.worst().map(|of| format!("{:.2} of its limit, at most {:.2}, ", of.value, of.high));
+            let verdict = match (verdict, reason) {
+                (SizeVerdict::Confirmed, _) => "holds",
+                (SizeVerdict::Refuted, Some(reason)) => reason,
+                (SizeVerdict::Refuted, None) => "not confirmed",
+                (SizeVerdict::Open, _) => "not yet clear",
+            };
+            return Some(format!("{verdict}: {}in {blocks} rounds", times.unwrap_or_default()));
+        }
+        let outcome = &self.readings.last()?.outcome;
+        Some(match outcome {
+            SizeOutcome::Failed(reason) => format!("failed: {reason}"),
+            SizeOutcome::Unusable(reason) => format!("does not count: {reason}"),
+            SizeOutcome::Served(figures) => {
+                let verdict = if self.question.is_held(outcome) { "holds" } else { "misses" };
+                let work = figures.work.map(|work| format!("; {:.1} ms of CPU a request", work * 1e3));
+                let peak = figures.memory_peak.map(|peak| format!(", peak of {:.0} MiB", peak.mib()));
+                let rest = [work, peak].into_iter().flatten().collect::<String>();
+                format!("{verdict}: {:.2} of its limit{rest}", figures.times)
+            }
+        })
     }
 
     /// Whether trials were made of which none tells of a size.
@@ -332,12 +387,23 @@ fn question(plan: &SizePlan, grid: &SizeGrid) -> SizeQuestion {
     }
 }
 
-/// After how many requests a runtime replaces a worker; 0 where it never does. Others replace one after so many connections, seconds
-/// or MiB, which says nothing of requests.
+/// After how many requests a runtime replaces a worker; 0 where it never does.
 fn recycle(candidate: &Candidate) -> u64 {
+    recycling(candidate).filter_map(|(_, value)| value.parse().ok()).max().unwrap_or(0)
+}
+
+/// The settings by which it does so. Others replace one after so many connections, seconds or MiB, which says nothing of requests.
+fn recycling(candidate: &Candidate) -> impl Iterator<Item = (&str, &str)> {
     let settings = candidate.tuning.of_role(Role::Recycle);
-    let of_requests = settings.filter(|(name, _)| name.contains("request") || name.contains("jobs"));
-    of_requests.filter_map(|(_, value)| value.parse().ok()).max().unwrap_or(0)
+    settings.filter(|(name, _)| name.contains("request") || name.contains("jobs"))
+}
+
+/// How many requests keep all workers of a size busy: one beside each that is served.
+fn at_once(cell: &SizeCell) -> u32 {
+    match cell.workers {
+        0 => AT_ONCE,
+        workers => 2 * workers * cell.replicas.max(1),
+    }
 }
 
 /// The window of a trial that shows whether memory levels off.
@@ -354,13 +420,15 @@ fn planned(plan: &SizePlan, cell: &SizeCell, role: SizeRole) -> Result<ComparePl
         fix: "name another".to_owned(),
     })?;
     let side = match role {
-        SizeRole::Search | SizeRole::Watch => cell.hardest(plan.headroom),
+        SizeRole::Search => cell.hardest(plan.headroom),
         side => side,
     };
+    let all_it_can = Load::Closed { connections: at_once(cell) };
     let (load, gone) = match side {
         SizeRole::Gone => (&plan.load, cell.spare),
         SizeRole::Load => (&plan.load, 0),
-        _ => (&plan.plan.load, 0),
+        SizeRole::Watch => (&all_it_can, 0),
+        SizeRole::Search | SizeRole::Headroom => (&plan.plan.load, 0),
     };
     let copies = SizeCopies {
         running: cell.replicas.saturating_sub(gone).max(1),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_analysis::MOST_PILOT;
 use stampede_core::{
-    BlockOrder, CpuLayout, ErrorModel, Failures, Groundwork, LeftOut, OpenStudy, Rounds, Slo, Study, StudyId,
-    StudyKind, Trial, Workload,
+    BlockOrder, CpuLayout, ErrorModel, Failures, Groundwork, LeftOut, Rounds, Slo, Study, StudyId, StudyKind, Trial,
+    Workload,
 };
 use stampede_harness::{Copies, PilotFindings, Prepared, Stop, TrialContext, YardStick};
 use stampede_plan::ComparePlan;
@@ -57,6 +57,8 @@ pub struct StudyRequest<'a> {
     pub resume: Option<Option<String>>,
     /// How load is driven; what costs least where it is not given.
     pub backend: Option<Backend>,
+    /// Whether what is found of its application and runtimes was told before.
+    pub is_told: bool,
 }
 
 impl<'a> StudyRequest<'a> {
@@ -64,7 +66,8 @@ impl<'a> StudyRequest<'a> {
     #[must_use]
     pub fn of(plan: &'a ComparePlan, kind: StudyKind) -> Self {
         let (deciding, failures) = (Deciding::Metric(None), Failures::Faults);
-        Self { plan, beside: &[], id: None, kind, deciding, slo: None, failures, resume: None, backend: None }
+        let (id, slo, resume, backend) = (None, None, None, None);
+        Self { plan, beside: &[], id, kind, deciding, slo, failures, resume, backend, is_told: false }
     }
 
     /// Whether pilots choose how long its windows are: those of a comparison that is no part of something else.
@@ -172,7 +175,9 @@ pub(crate) async fn conduct_ready(
     if request.id.is_none() {
         bench.settings(&study);
     }
-    introduce(bench, &study, has_pilots, has_pilots && request.chooses_window());
+    if !request.is_told || study.cases.len() > 1 || study.rounds != Rounds::Fixed(1) {
+        introduce(bench, &study, has_pilots, has_pilots && request.chooses_window());
+    }
     let trials = record.trials().to_vec();
     let earlier = stampede_analysis::measured_for(&study, &trials);
     let mut sinks = Sinks::new(record, site, earlier);
@@ -212,7 +217,7 @@ fn find_floor(study: &mut Study, plan: &ComparePlan, store: &Store) -> Result<()
 pub(crate) struct Ready {
     pub(crate) prepared: Vec<Prepared>,
     /// Cases that were asked for and cannot run, and why.
-    left_out: Vec<LeftOut>,
+    pub(crate) left_out: Vec<LeftOut>,
     /// With all its answers.
     pub(crate) workload: Workload,
     yard_stick: Option<YardStick>,
@@ -225,9 +230,7 @@ impl Ready {
     pub(crate) async fn of(request: &StudyRequest<'_>, site: &Site<'_>, copies: &mut Copies) -> Result<Self, Failure> {
         let (plan, ground, host) = (request.plan, &site.ground, site.bench().host);
         let own = conditions(host, plan, site.pinning.clone())?;
-        // What is told of an open part's cases was told of them before.
-        let is_told = request.id.as_ref().is_some_and(|id| OpenStudy::read(id).is_some());
-        let bench = Bench { quiet: site.bench().quiet || is_told, ..site.bench() };
+        let bench = Bench { quiet: site.bench().quiet || request.is_told, ..site.bench() };
         let Cases { mut prepared, mut left_out } = ground.prepare_as(bench, plan, &own, copies).await?;
         for plan in request.beside {
             let conditions = conditions(host, plan, site.pinning.clone())?;
@@ -248,7 +251,8 @@ impl Ready {
 
     /// The study that would begin now.
     pub(crate) fn study(&self, request: &StudyRequest<'_>, site: &Site<'_>) -> Result<Study, Failure> {
-        let StudyRequest { plan, beside: _, id, kind, deciding, slo, failures: _, resume: _, backend: _ } = request;
+        let StudyRequest { plan, beside: _, id, kind, deciding, slo, failures: _, resume: _, backend: _, is_told: _ } =
+            request;
         // A scenario's rate is that of its flows, which have several requests each.
         let load = self.prepared.first().map(|prepared| &prepared.case.load).filter(|_| plan.scenario.is_none());
         let (metric, note) = match (deciding, load) {

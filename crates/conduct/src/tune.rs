@@ -75,7 +75,7 @@ impl<'a> Tune<'a> {
         Ok(Self {
             plan: TunePlan { plan: ComparePlan { seed: Some(seed), ..plan.plan.clone() }, ..plan },
             space,
-            sequence: Sequence { bench, id, metric, failures: Failures::Faults, store, copies },
+            sequence: Sequence { bench, id, metric, failures: Failures::Faults, store, copies, is_told: false },
             tried: Vec::new(),
             held: Vec::new(),
         })
@@ -192,6 +192,7 @@ impl<'a> Tune<'a> {
             let race =
                 self.sequence.study(site, self.sequence.name(&race_name(number)), StudyKind::Tune, &plans).await?;
             let Some(race) = race else { return Ok(()) };
+            self.sequence.is_told = true;
             let StoredStudy { study, finished_at, trials, .. } = race;
             let took = took(&study, &trials, finished_at);
             (spent, longest) = (spent + took, longest.max(took));

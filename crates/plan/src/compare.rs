@@ -242,6 +242,12 @@ impl ComparePlan {
         all.filter(changes_nothing).filter(known).min_by_key(|exchange| !(200..400).contains(&exchange.expect.status))
     }
 
+    /// The same with this workload, which is its own with all answers.
+    #[must_use]
+    pub fn with_answers(self, workload: Workload) -> Self {
+        Self { workload, unrecorded: Vec::new(), ..self }
+    }
+
     /// Reads flags and the plan file that they name.
     ///
     /// # Errors

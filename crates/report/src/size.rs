@@ -8,7 +8,7 @@ pub mod service;
 use stampede_analysis::{
     Confirmation, Hopeless, SizeCell, SizeFate, SizeFound, SizeGrid, SizeOutcome, SizeReading, SizeRole,
 };
-use stampede_core::{Load, Slo};
+use stampede_core::{LeftOut, Load, Slo};
 use stampede_scale::{MonthPrice, PriceBound, SteadySize, Tariff, tariffs};
 
 use crate::StudyView;
@@ -35,6 +35,10 @@ pub struct SizeView<'a> {
     pub slo: Option<&'a Slo>,
     /// The names of the runtimes.
     pub runtimes: &'a [String],
+    /// Those that were asked for and cannot run here, and why.
+    pub left_out: &'a [LeftOut],
+    /// By runtime, the setting by which it replaces a worker after a number of requests, where it has one.
+    pub recycling: &'a [Option<String>],
     /// All sizes.
     pub grid: &'a SizeGrid,
     /// The trials.
@@ -51,12 +55,14 @@ pub struct SizeView<'a> {
 
 pub(crate) fn page(view: &SizeView<'_>) -> Page {
     let mut blocks = vec![Block::Paragraph(question(view)), Block::Paragraph(searched(view))];
+    blocks.extend(view.left_out.iter().map(|left_out| Block::Paragraph(skipped(left_out))));
     blocks.push(Block::Caption("Sizes that were tried, the cheapest first".to_owned()));
     blocks.push(Block::Table(tried(view)));
     if let Some((caption, table)) = map(view) {
         blocks.extend([Block::Caption(caption), Block::Table(table), Block::Legend(LEGEND.to_owned())]);
     }
-    blocks.extend(Block::list("Memory by worker", memory::workers(view).into_iter().map(Block::Item)));
+    let of_workers = memory::workers(view).into_iter().chain(memory::filled(view));
+    blocks.extend(Block::list("Memory by worker", of_workers.map(Block::Item)));
     blocks.extend(Block::list("The same size elsewhere, all month", elsewhere(view).into_iter().map(Block::Item)));
     Page { answer: conclusion(view), blocks }
 }
@@ -93,9 +99,9 @@ fn ratio_of_more(headroom: f64) -> String {
 }
 
 fn searched(view: &SizeView<'_>) -> String {
-    let is_tried = |place: usize| view.readings.iter().any(|reading| reading.cell == place);
     let fates = view.found.fates.iter().enumerate();
-    let hopeless = fates.filter(|(place, fate)| matches!(fate, SizeFate::Hopeless(_)) && !is_tried(*place)).count();
+    let hopeless =
+        fates.filter(|(place, fate)| matches!(fate, SizeFate::Hopeless(_)) && !is_tried(view, *place)).count();
     format!(
         "search {}: {} of {} sizes tried in {} trials, {hopeless} ruled out without one",
         view.id,
@@ -103,6 +109,12 @@ fn searched(view: &SizeView<'_>) -> String {
         view.grid.cells().len(),
         view.readings.len()
     )
+}
+
+/// `skipped: frankenphp needs the program frankenphp: https://frankenphp.dev`
+fn skipped(LeftOut { case, reason, fix }: &LeftOut) -> String {
+    let fix = fix.as_ref().map(|fix| format!(": {fix}")).unwrap_or_default();
+    format!("skipped: {case} {reason}{fix}")
 }
 
 /// `nginx-fpm, 0.5 CPU, 192Mi, 6 workers`
@@ -163,6 +175,11 @@ fn times(view: &SizeView<'_>, place: usize) -> Option<f64> {
     })
 }
 
+/// Whether a size has trials beside those that only show whether memory levels off.
+fn is_tried(view: &SizeView<'_>, place: usize) -> bool {
+    view.readings.iter().any(|reading| reading.cell == place && reading.role != SizeRole::Watch)
+}
+
 /// Trials of a size that the search made.
 fn trials<'a>(view: &SizeView<'a>, place: usize) -> impl Iterator<Item = &'a SizeReading> {
     view.readings.iter().filter(move |reading| reading.cell == place && reading.role == SizeRole::Search)
@@ -178,8 +195,7 @@ fn peak(view: &SizeView<'_>, place: usize) -> Option<f64> {
 }
 
 fn tried(view: &SizeView<'_>) -> Table {
-    let is_tried = |place: &usize| view.readings.iter().any(|reading| reading.cell == *place);
-    let places: Vec<usize> = (0..view.grid.cells().len()).filter(is_tried).collect();
+    let places: Vec<usize> = (0..view.grid.cells().len()).filter(|place| is_tried(view, *place)).collect();
     let cells = || places.iter().filter_map(|place| view.grid.cells().get(*place));
     let figure = |value: Option<f64>, show: &dyn Fn(f64) -> String| value.map_or_else(|| "-".to_owned(), show);
     Table {

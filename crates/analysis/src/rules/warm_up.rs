@@ -50,7 +50,7 @@ pub(super) fn memory_grows(record: &Record<'_>) -> Option<Finding> {
     if !middle.is_long() {
         return None;
     }
-    let each: Vec<f64> = sampled.iter().map(|growth| growth.each * 1_000.0).collect();
+    let each: Vec<f64> = sampled.iter().map(|growth| growth.each.value * 1_000.0).collect();
     let each = mean_interval(&each, Confidence::P95).ok()?;
     let level = grown.iter().filter(|growth| !growth.goes_on).count();
     let what = match level {

@@ -3,6 +3,7 @@
 use stampede_stats::{GaussianProcess, normal_above};
 
 use super::grid::{SizeCell, SizeGrid, SizeReading, SizeRole};
+use super::growth::SizeGrowth;
 use super::hopeless::Demand;
 use super::question::SizeQuestion;
 use super::shown::best_trial;
@@ -42,15 +43,22 @@ pub(super) struct Belief<'a> {
     /// The sizes that were tried, by what process tells.
     tried: Vec<&'a SizeCell>,
     process: Option<GaussianProcess>,
-    /// Peaks of memory by workers.
+    /// Peaks of memory by workers, and how it grows.
     peaks: Vec<(u32, f64)>,
+    growth: SizeGrowth,
     /// What is believed where no trial served: less where some did not.
     unknown: f64,
 }
 
 impl<'a> Belief<'a> {
-    /// From all trials of a runtime.
-    pub(super) fn of(runtime: usize, question: &'a SizeQuestion, grid: &'a SizeGrid, readings: &[SizeReading]) -> Self {
+    /// From all trials of a runtime, whose memory grows like this.
+    pub(super) fn of(
+        runtime: usize,
+        question: &'a SizeQuestion,
+        grid: &'a SizeGrid,
+        readings: &[SizeReading],
+        growth: SizeGrowth,
+    ) -> Self {
         let demand = Demand::of(runtime, grid, readings);
         // Trials where a size has more room tell of a lower rate.
         let counts = |cell, role| question.is_hardest(cell, role);
@@ -64,7 +72,8 @@ impl<'a> Belief<'a> {
         };
         let ours = ours.into_iter().filter(|(_, reading)| is_best(reading));
         let ours = ours.filter_map(|(cell, reading)| Some((cell, reading.role, reading.outcome.figures()?)));
-        let mut belief = Self { question, demand, tried: Vec::new(), process: None, peaks: Vec::new(), unknown };
+        let mut belief =
+            Self { question, demand, tried: Vec::new(), process: None, peaks: Vec::new(), growth, unknown };
         let mut values = Vec::new();
         for (cell, role, figures) in ours {
             if counts(cell, role) {
@@ -112,6 +121,7 @@ impl<'a> Belief<'a> {
                 ((more + each * (at(cell.workers) - at(*many))).max(1.0), MEMORY_OFF / 3.0)
             }
         };
+        let needed = needed + self.growth.fills(cell).get() as f64;
         normal_above((needed / limit).ln() / off)
     }
 
@@ -270,7 +280,7 @@ mod tests {
             workers: None,
         };
         let readings = [SizeReading { cell: 6, role: SizeRole::Search, outcome: SizeOutcome::Served(figures) }];
-        let belief = Belief::of(0, &question, &grid, &readings);
+        let belief = Belief::of(0, &question, &grid, &readings, SizeGrowth::Level);
         let holds: Vec<f64> = grid.cells().iter().map(|cell| belief.holds(cell)).collect();
         assert!(holds[0] < 0.05 && holds[4] < 0.9 && holds[5] < 0.01, "{holds:?}");
         assert!(holds[0] < holds[1] && holds[1] < holds[2] && holds[2] < holds[3], "{holds:?}");

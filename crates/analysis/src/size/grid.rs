@@ -91,7 +91,7 @@ pub enum SizeRole {
     Headroom,
     /// The same, at the load on the replicas that are left when some are gone.
     Gone,
-    /// To see for longer whether its memory grows without end; where it has least room.
+    /// To see for longer whether its memory grows without end, with all it can do: it says nothing of response times.
     Watch,
 }
 

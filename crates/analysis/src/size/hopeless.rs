@@ -99,6 +99,12 @@ pub(super) fn grows(
     is_short.then_some(Hopeless::Grows { each, needed: Some(needed) })
 }
 
+/// The most memory that a size is known to need: what as many workers or fewer took, and by how much they may grow beyond that.
+pub(super) fn needed(cell: &SizeCell, grid: &SizeGrid, readings: &[SizeReading], growth: SizeGrowth) -> Option<Bytes> {
+    let peak = peak_below(cell, grid, readings)?;
+    Some(Bytes::new(peak.get() + growth.fills(cell).get()))
+}
+
 /// Why a size is not worth a trial, where that is known; `shown` is what the trials show of sizes that have bad ones.
 pub(super) fn hopeless(
     place: usize,
@@ -112,7 +118,7 @@ pub(super) fn hopeless(
     if let Some(grows) = grows(place, question, grid, readings, growth) {
         return Some(grows);
     }
-    if let Some(peak) = peak_below(cell, grid, readings)
+    if let Some(peak) = needed(cell, grid, readings, growth)
         && (cell.memory.get() as f64) < MEMORY_MARGIN * peak.get() as f64
     {
         return Some(Hopeless::Memory { peak });

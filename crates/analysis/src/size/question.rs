@@ -37,11 +37,12 @@ impl SizeQuestion {
 
     /// Whether a trial of this role is one where a size has least room.
     pub(super) fn is_hardest(&self, cell: &SizeCell, role: SizeRole) -> bool {
-        matches!(role, SizeRole::Search | SizeRole::Watch) || role == cell.hardest(self.headroom)
+        role == SizeRole::Search || role == cell.hardest(self.headroom)
     }
 
     /// Whether a trial of a search held the objective.
-    pub(super) fn is_held(&self, outcome: &SizeOutcome) -> bool {
+    #[must_use]
+    pub fn is_held(&self, outcome: &SizeOutcome) -> bool {
         outcome.figures().is_some_and(|figures| {
             let errors = figures.failed as f64 / (figures.requests as f64).max(1.0);
             figures.times < 1.0 && self.errors.is_none_or(|allowed| errors < allowed)

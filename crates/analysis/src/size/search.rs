@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 use super::belief::Belief;
 use super::confirmation::{Confirmation, FIRST_BLOCKS, Sides, SizeVerdict};
-use super::grid::{SizeCell, SizeGrid, SizeReading};
+use super::grid::{SizeCell, SizeGrid, SizeReading, SizeRole};
 use super::growth::{SizeGrowth, watched};
 use super::hopeless::{Demand, Hopeless, grows, hopeless, is_no_better};
 use super::question::SizeQuestion;
@@ -57,8 +57,7 @@ pub enum SizeStep {
         /// Which.
         cell: usize,
     },
-    /// A longer trial of a size, where it has least room: memory grew in trials of its runtime, and this shows whether it levels
-    /// off.
+    /// A longer trial of a size with all it can do: memory grew in trials of its runtime, and this shows whether it levels off.
     Watch {
         /// Which.
         cell: usize,
@@ -77,7 +76,8 @@ pub enum SizeStep {
 /// What comes next after these trials.
 #[must_use]
 pub fn size_step(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeReading], stage: SizeStage) -> SizeStep {
-    let known = Known::of(question, grid, readings);
+    let (watches, trials) = parted(readings);
+    let known = Known::of(question, grid, &trials, &watches);
     if stage == SizeStage::Over {
         return SizeStep::Done;
     }
@@ -96,6 +96,11 @@ pub fn size_step(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeReadi
         Some((cell, blocks)) => SizeStep::Confirm { cell, blocks },
         None => SizeStep::Done,
     }
+}
+
+/// Watches, which say nothing but how memory grows, and all other trials.
+pub(super) fn parted(readings: &[SizeReading]) -> (Vec<SizeReading>, Vec<SizeReading>) {
+    readings.iter().cloned().partition(|reading| reading.role == SizeRole::Watch)
 }
 
 /// What the trials so far say.
@@ -117,12 +122,17 @@ struct KnownRuntime<'a> {
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn of(question: &'a SizeQuestion, grid: &'a SizeGrid, readings: &'a [SizeReading]) -> Self {
+    pub(super) fn of(
+        question: &'a SizeQuestion,
+        grid: &'a SizeGrid,
+        readings: &'a [SizeReading],
+        watches: &[SizeReading],
+    ) -> Self {
         let runtimes = grid.cells().iter().map(|cell| cell.runtime + 1).max().unwrap_or(0);
-        let of_runtime = |runtime| KnownRuntime {
-            belief: Belief::of(runtime, question, grid, readings),
-            demand: Demand::of(runtime, grid, readings),
-            growth: SizeGrowth::of(runtime, grid, readings),
+        let of_runtime = |runtime| {
+            let growth = SizeGrowth::of(runtime, grid, readings, watches);
+            let belief = Belief::of(runtime, question, grid, readings, growth);
+            KnownRuntime { belief, demand: Demand::of(runtime, grid, readings), growth }
         };
         let shown = Shown::all(question, grid, readings);
         Self { question, grid, readings, shown, beliefs: (0..runtimes).map(of_runtime).collect() }
@@ -154,7 +164,7 @@ impl<'a> Known<'a> {
     fn next_watch(&self) -> Option<usize> {
         let suspected = |runtime: &KnownRuntime<'_>| matches!(runtime.growth, SizeGrowth::Suspected { .. });
         let runtime = self.beliefs.iter().position(suspected)?;
-        watched(runtime, self.grid, self.readings)
+        watched(runtime, self.grid)
     }
 
     /// How probable it is that a size holds.
@@ -306,8 +316,9 @@ mod tests {
     use std::time::Duration;
 
     use stampede_core::{Bytes, Cpus};
+    use stampede_stats::Interval;
 
-    use super::super::grid::{SizeFigures, SizeOutcome, SizeRole};
+    use super::super::grid::{SizeFigures, SizeOutcome};
     use super::super::outcome::{SizeFate, SizeFound, size_found};
     use super::*;
     use crate::memory_growth::MemoryGrowth;
@@ -471,7 +482,7 @@ mod tests {
                     figures.growth = Some(MemoryGrowth {
                         bytes: 2e6,
                         share: 0.05,
-                        each: 1_000.0,
+                        each: Interval { value: 1_000.0, low: 900.0, high: 1_100.0 },
                         is_notable: true,
                         goes_on,
                         window,
@@ -499,7 +510,8 @@ mod tests {
         assert!(leaks.0.cells().iter().zip(&leaks.1.fates).all(is_ruled_out), "{:?}", leaks.1.fates);
         // It fills up, or is given back in time.
         let fills = with_a_leak(false, &[]);
-        assert_eq!((runtime(&fills), fills.2, fills.1.growths[0]), (Some(0), 1, SizeGrowth::Level));
+        assert_eq!((runtime(&fills), fills.2), (Some(0), 1));
+        assert!(matches!(fills.1.growths[0], SizeGrowth::Filled { .. }), "{:?}", fills.1.growths);
         let replaced = with_a_leak(true, &[1_000]);
         assert_eq!((runtime(&replaced), replaced.2), (Some(0), 1));
     }

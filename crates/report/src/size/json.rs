@@ -6,8 +6,9 @@ use stampede_analysis::{Hopeless, Interval, SizeCell, SizeFate, SizeRole};
 use stampede_scale::{PriceBound, Tariff};
 
 use super::memory::WireMemory;
-use super::{SizeView, conclusion, month, outcome, times};
+use super::{SizeView, conclusion, is_tried, month, outcome, times};
 use crate::json::rendered;
+use crate::recommendation::json::WireLeftOut;
 
 /// As JSON. It ends with a line break.
 pub fn json(view: &SizeView<'_>) -> String {
@@ -39,6 +40,8 @@ pub(crate) struct WireSizing<'a> {
     /// What is known of each runtime's memory.
     memory: Vec<WireMemory<'a>>,
     trials: usize,
+    /// Runtimes that were asked for and cannot run here.
+    left_out: Vec<WireLeftOut>,
     /// Whether its time was over first.
     out_of_time: bool,
     conclusion: String,
@@ -124,8 +127,7 @@ impl<'a> WireSizing<'a> {
     fn of(view: &'a SizeView<'a>) -> Self {
         let SizeView { id, workload, load, rate, headroom, slo, grid, readings, found, is_out_of_time, .. } = *view;
         let Tariff { id: prices, provider, currency, read, source, .. } = view.tariff;
-        let is_tried = |place: &usize| readings.iter().any(|reading| reading.cell == *place);
-        let places: Vec<usize> = (0..grid.cells().len()).filter(is_tried).collect();
+        let places: Vec<usize> = (0..grid.cells().len()).filter(|place| is_tried(view, *place)).collect();
         let blocks = |place: usize| {
             let of_load = readings.iter().filter(|one| one.cell == place && one.role == SizeRole::Load);
             of_load.count() as u32
@@ -155,6 +157,7 @@ impl<'a> WireSizing<'a> {
             given_up: WireGivenUp::of(&found.fates),
             memory: WireMemory::all(view),
             trials: readings.len(),
+            left_out: view.left_out.iter().map(WireLeftOut::of).collect(),
             out_of_time: is_out_of_time,
             conclusion: conclusion(view).join(" "),
         }

@@ -34,6 +34,21 @@ pub(super) fn workers(view: &SizeView<'_>) -> Vec<String> {
     view.runtimes.iter().zip(&view.found.workers).filter_map(line).collect()
 }
 
+/// By how much memory filled up, for each runtime whose memory grew in its trials and levelled off in a longer one.
+pub(super) fn filled(view: &SizeView<'_>) -> Vec<String> {
+    let line = |(name, growth): (&String, &SizeGrowth)| match growth {
+        SizeGrowth::Filled { worker } => Some(format!(
+            "{name}: memory grew in its trials and levelled off in a longer one, after {} MiB more for each worker, for which sizes have room.",
+            mib(*worker)
+        )),
+        SizeGrowth::Level
+        | SizeGrowth::Suspected { .. }
+        | SizeGrowth::Unwatched { .. }
+        | SizeGrowth::Endless { .. } => None,
+    };
+    view.runtimes.iter().zip(&view.found.growths).filter_map(line).collect()
+}
+
 /// The limit that workers are to fit: the one that is chosen, or the largest.
 fn limit(view: &SizeView<'_>) -> Option<Bytes> {
     let cells = view.grid.cells();
@@ -54,7 +69,7 @@ pub(super) fn growth(view: &SizeView<'_>) -> Vec<String> {
             format!("{} MiB ({} to {}) per 1,000 requests", mib(each.value), mib(each.low), mib(each.high))
         };
         match growth {
-            SizeGrowth::Level | SizeGrowth::Suspected { .. } => None,
+            SizeGrowth::Level | SizeGrowth::Filled { .. } | SizeGrowth::Suspected { .. } => None,
             SizeGrowth::Unwatched { each } => Some(format!(
                 "{name}: its memory grew by {} in most trials, and no longer trial could show whether that goes on: this size may not hold for long.",
                 grown(each)
@@ -69,14 +84,21 @@ pub(super) fn growth(view: &SizeView<'_>) -> Vec<String> {
                     grown(each)
                 ),
                 None => format!(
-                    "{name}: its memory grew by {} and did not level off: {}. Any size for it would hold for a while only. Find what the application keeps of each request, or have workers replaced after a number of requests, and search again.",
+                    "{name}: its memory grew by {} and did not level off: {}. Any size for it would hold for a while only. Find what the application keeps of each request, or have workers replaced after a number of requests{}, and search again.",
                     grown(each),
-                    full(view, runtime, each)
+                    full(view, runtime, each),
+                    recycling(view, runtime)
                 ),
             }),
         }
     };
     view.runtimes.iter().zip(&view.found.growths).enumerate().filter_map(line).collect()
+}
+
+/// ` (--set swoole.max_request=1000)`
+fn recycling(view: &SizeView<'_>, runtime: usize) -> String {
+    let setting = view.recycling.get(runtime).and_then(Option::as_ref).zip(view.runtimes.get(runtime));
+    setting.map_or_else(String::new, |(setting, name)| format!(" (--set {name}.{setting}=1000)"))
 }
 
 /// Whether a runtime whose memory grows replaces workers in time under some size; nothing where it replaces none.
@@ -113,7 +135,7 @@ pub(super) fn is_all_that_stops(view: &SizeView<'_>) -> bool {
 #[schemars(rename = "SizeMemory")]
 pub(super) struct WireMemory<'a> {
     runtime: &'a str,
-    /// `level` (or unknown), `suspected`, `unwatched` or `endless`.
+    /// `level` (or unknown), `filled`, `suspected`, `unwatched` or `endless`.
     growth: &'static str,
     /// Absent where it is level.
     growth_bytes_per_1000_requests: Option<WireGrowth>,
@@ -156,6 +178,7 @@ impl<'a> WireMemory<'a> {
         let of = |((name, growth), workers): ((&'a String, &SizeGrowth), &Option<WorkerMemory>)| {
             let (word, each) = match growth {
                 SizeGrowth::Level => ("level", None),
+                SizeGrowth::Filled { .. } => ("filled", None),
                 SizeGrowth::Suspected { each } => ("suspected", Some(each)),
                 SizeGrowth::Unwatched { each } => ("unwatched", Some(each)),
                 SizeGrowth::Endless { each } => ("endless", Some(each)),
