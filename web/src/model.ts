@@ -140,7 +140,7 @@ const PANELS: [key: string, title: string, reader: Reader, findings: string[]][]
   ['failed', texts.panel_failed, (trial) => each(trial, 'failed'), ['failed-requests', 'turned-away']],
   ['p50', texts.panel_p50, (trial) => latencies(trial, 'response_p50_us'), ['responses-lengthen']],
   ['p99', texts.panel_p99, (trial) => latencies(trial, 'response_p99_us'), ['starving-tail']],
-  ['instances', texts.panel_instances, instances, ['cold-starts', 'instances-lost', 'instances-never-ready', 'turned-away', 'large-instance']],
+  ['instances', texts.panel_instances, instances, ['cold-starts', 'instances-lost', 'instances-never-ready', 'pods-unevenly-loaded', 'turned-away', 'large-instance']],
   ['rate', texts.panel_rate, (trial, series) => rate(trial, front(series), (column) => column), ['generator-busy', 'starving-tail']],
   ['cpu', texts.panel_cpu, (trial, series) => rate(trial, told(series, 'group', 'cpu_us'), (us) => us / 1e6), ['noisy-neighbour', 'shared-cores']],
   ['throttled', texts.panel_throttled, throttled, ['cpu-throttled', 'part-throttled', 'sized-beyond-quota']],

@@ -76,7 +76,7 @@ impl<'a> Sequence<'a> {
     /// # Errors
     ///
     /// When none can run, or the application cannot be compared.
-    pub(crate) async fn look(
+    pub(crate) async fn prepare(
         &mut self,
         site: &Site<'_>,
         plan: &ComparePlan,

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_analysis::{
-    Confirmation, FIRST_BLOCKS, MOST_BLOCKS, MemoryGrowth, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeOutcome,
-    SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeVerdict, WorkerMemory, size_found, size_step, took,
+    Confirmation, FIRST_BLOCKS, MOST_BLOCKS, MemoryGrowth, SizeCell, SizeFigures, SizeFound, SizeGrid, SizeGrowth,
+    SizeOutcome, SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeVerdict, WorkerMemory, size_found,
+    size_step, took,
 };
 use stampede_core::{
     Bytes, Candidate, CpuLayout, Cpus, Failures, LeftOut, Limits, Load, Outcome, Percentile, ResourceUse, Role, Rounds,
@@ -55,6 +56,8 @@ pub struct Sizing<'a> {
     readings: Vec<SizeReading>,
     studies: Vec<StoredStudy>,
     left_out: Vec<LeftOut>,
+    /// How long its trials took.
+    spent: Duration,
     /// Whether it ended since its time was over.
     is_out_of_time: bool,
 }
@@ -89,6 +92,7 @@ impl<'a> Sizing<'a> {
             readings: Vec::new(),
             studies: Vec::new(),
             left_out: Vec::new(),
+            spent: Duration::ZERO,
             is_out_of_time: false,
         })
     }
@@ -173,13 +177,13 @@ impl<'a> Sizing<'a> {
     async fn measure(&mut self, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
         let plan = self.plan.plan.clone();
         let site = self.sequence.site("size", &plan, pinning, stop).await?;
-        (self.plan.plan, self.left_out) = self.sequence.look(&site, &plan).await?;
+        (self.plan.plan, self.left_out) = self.sequence.prepare(&site, &plan).await?;
         self.grid = grid(&self.plan);
         self.question = question(&self.plan, &self.grid);
         self.introduce();
-        let (mut spent, mut longest) = (Duration::ZERO, Duration::ZERO);
+        let mut longest = Duration::ZERO;
         for number in 1.. {
-            let stage = match spent {
+            let stage = match self.spent {
                 spent if spent + longest > self.plan.budget => SizeStage::Over,
                 spent if spent > self.plan.budget.mul_f64(SEARCH_SHARE) => SizeStage::Confirm,
                 _ => SizeStage::Search,
@@ -196,7 +200,8 @@ impl<'a> Sizing<'a> {
                 SizeStep::Done => return Ok(()),
             };
             let Some(took) = self.trials(&site, number, cell, blocks, roles).await? else { return Ok(()) };
-            (spent, longest) = (spent + took, longest.max(took));
+            self.spent += took;
+            longest = longest.max(took);
             if self.says_nothing() {
                 self.sequence.note("no trial is valid");
                 return Ok(());
@@ -230,16 +235,17 @@ impl<'a> Sizing<'a> {
         let is_again = self.readings.iter().any(|reading| reading.cell == place && reading.role == SizeRole::Search);
         let what = match roles {
             [SizeRole::Search] if is_again => {
-                format!("trial {number}: {name}, once more: one bad trial alone rules out no other size")
+                format!("{name}, once more: one bad trial alone rules out no other size")
             }
-            [SizeRole::Search] => format!("trial {number}: {name}"),
+            [SizeRole::Search] => name.clone(),
             [SizeRole::Watch] => format!(
-                "trial {number}: {name}, for {} s with as many requests as it can take: memory grew in trials of its runtime, and this shows whether it continues to grow",
+                "{name}, for {} s with as many requests as it can take: memory grew in trials of its runtime, and this shows whether it continues to grow",
                 watch(&self.plan).as_secs()
             ),
-            _ => format!("trial {number}: {name}, {blocks} rounds to confirm it"),
+            _ => format!("{name}, {blocks} rounds to confirm it"),
         };
-        self.sequence.note(&what);
+        let [spent, budget] = [self.spent, self.plan.budget].map(|time| time.as_secs().div_ceil(60));
+        self.sequence.note(&format!("trial {number}, {spent} of {budget} min: {what}"));
         let plans = roles.iter().map(|role| {
             let plan = planned(&self.plan, &cell, *role)
                 .map_err(|problem| Failure::usage(format!("{name}: {} {}", problem.tunable, problem.problem)))?;
@@ -260,32 +266,54 @@ impl<'a> Sizing<'a> {
 
     /// What the last trials of a size came to: `holds: 0.15 of its limit; 3.4 ms of CPU a request, peak of 128 MiB`.
     fn came_to(&self, place: usize, roles: &[SizeRole]) -> Option<String> {
-        if roles != [SizeRole::Search] && roles != [SizeRole::Watch] {
-            let confirmations = self.found().confirmations;
-            let (_, confirmation) = confirmations.iter().find(|(cell, _)| *cell == place)?;
-            let Confirmation { blocks, verdict, reason, .. } = confirmation;
-            let times =
-                confirmation.worst().map(|of| format!("{:.2} of its limit, at most {:.2}, ", of.value, of.high));
-            let verdict = match (verdict, reason) {
-                (SizeVerdict::Confirmed, _) => "holds",
-                (SizeVerdict::Refuted, Some(reason)) => reason,
-                (SizeVerdict::Refuted, None) => "not confirmed",
-                (SizeVerdict::Open, _) => "not yet clear",
-            };
-            return Some(format!("{verdict}: {}in {blocks} rounds", times.unwrap_or_default()));
+        let last = &self.readings.last()?.outcome;
+        match roles {
+            [SizeRole::Search] => Some(self.of_trial(last)),
+            [SizeRole::Watch] => self.of_watch(place, last),
+            _ => self.of_rounds(place),
         }
-        let outcome = &self.readings.last()?.outcome;
-        Some(match outcome {
-            SizeOutcome::Failed(reason) => format!("failed: {reason}"),
-            SizeOutcome::Unusable(reason) => format!("does not count: {reason}"),
-            SizeOutcome::Served(figures) => {
-                let verdict = if self.question.is_held(outcome) { "holds" } else { "misses" };
-                let work = figures.work.map(|work| format!("; {:.1} ms of CPU a request", work * 1e3));
-                let peak = figures.memory_peak.map(|peak| format!(", peak of {:.0} MiB", peak.mib()));
-                let rest = [work, peak].into_iter().flatten().collect::<String>();
-                format!("{verdict}: {:.2} of its limit{rest}", figures.times)
+    }
+
+    fn of_trial(&self, outcome: &SizeOutcome) -> String {
+        let figures = match outcome {
+            SizeOutcome::Failed(reason) => return format!("failed: {reason}"),
+            SizeOutcome::Unusable(reason) => return format!("does not count: {reason}"),
+            SizeOutcome::Served(figures) => figures,
+        };
+        let verdict = if self.question.is_held(outcome) { "holds" } else { "misses" };
+        let work = figures.work.map(|work| format!("; {:.1} ms of CPU a request", work * 1e3));
+        let peak = figures.memory_peak.map(|peak| format!(", peak of {:.0} MiB", peak.mib()));
+        let rest = [work, peak].into_iter().flatten().collect::<String>();
+        format!("{verdict}: {:.2} of its limit{rest}", figures.times)
+    }
+
+    fn of_watch(&self, place: usize, outcome: &SizeOutcome) -> Option<String> {
+        let runtime = self.grid.cells().get(place)?.runtime;
+        let mib = |bytes: f64| bytes / f64::from(1 << 20);
+        Some(match self.found().growths.get(runtime)? {
+            SizeGrowth::Endless { each } => {
+                format!("its memory continues to grow, by {:.2} MiB per 1,000 requests", mib(each.value))
             }
+            SizeGrowth::Filled { worker } => {
+                format!("its memory levels off, after {:.1} MiB more for each worker", mib(*worker))
+            }
+            SizeGrowth::Level | SizeGrowth::Suspected { .. } | SizeGrowth::Unwatched { .. } => self.of_trial(outcome),
         })
+    }
+
+    fn of_rounds(&self, place: usize) -> Option<String> {
+        let confirmations = self.found().confirmations;
+        let (_, confirmation) = confirmations.iter().find(|(cell, _)| *cell == place)?;
+        let Confirmation { blocks, verdict, reason, .. } = confirmation;
+        let worst = confirmation.worst();
+        let times = worst.map(|of| format!("{:.2} of its limit, at most {:.2}, ", of.value, of.high));
+        let verdict = match (verdict, reason) {
+            (SizeVerdict::Confirmed, _) => "holds",
+            (SizeVerdict::Refuted, Some(reason)) => reason,
+            (SizeVerdict::Refuted, None) => "not confirmed",
+            (SizeVerdict::Open, _) => "not yet clear",
+        };
+        Some(format!("{verdict}: {}in {blocks} rounds", times.unwrap_or_default()))
     }
 
     /// Whether trials were made of which none tells of a size.
@@ -333,7 +361,23 @@ fn grid(plan: &SizePlan) -> SizeGrid {
             }
         }
     }
-    SizeGrid::new(cells)
+    SizeGrid::new(best_of_each_price(&cells))
+}
+
+/// Without sizes that cost as much as one with no less of anything: whoever pays for a machine can use all of it.
+fn best_of_each_price(cells: &[SizeCell]) -> Vec<SizeCell> {
+    let is_alike = |a: &SizeCell, b: &SizeCell| {
+        (a.runtime, a.replicas, a.workers) == (b.runtime, b.replicas, b.workers) && a.price.total_cmp(&b.price).is_eq()
+    };
+    let is_beaten = |cell: &SizeCell| {
+        cells.iter().any(|other| {
+            is_alike(cell, other)
+                && other.cpus >= cell.cpus
+                && other.memory >= cell.memory
+                && (other.cpus, other.memory) != (cell.cpus, cell.memory)
+        })
+    };
+    cells.iter().filter(|cell| !is_beaten(cell)).cloned().collect()
 }
 
 /// Why there is no size to search, and what to change.

@@ -13,7 +13,7 @@ use stampede_scale::{MonthPrice, PriceBound, SteadySize, Tariff, tariffs};
 
 use crate::StudyView;
 use crate::page::{Block, Column, Page, Table};
-use crate::quantity::ratio;
+use crate::quantity::{percent, ratio};
 
 pub(crate) use self::json::WireSizing;
 pub use self::json::json;
@@ -268,10 +268,19 @@ fn map(view: &SizeView<'_>) -> Option<(String, Table)> {
             .push(Column::figures(&format!("{cpus} CPU"), memory.iter().map(|memory| cell(cpus, *memory)).collect()));
     }
     let runtime = view.runtimes.get(shown.runtime).map_or("", String::as_str);
-    let pool = if shown.workers == 0 { String::new() } else { format!(" with {} workers", shown.workers) };
+    let pool = pool(shown);
     let copies = shown.copies();
     let each = if copies.is_empty() { "" } else { " of each" };
     Some((format!("{copies}{runtime}{pool}, by CPU and memory{each}"), Table { columns }))
+}
+
+/// ` with 4 workers`
+fn pool(cell: &SizeCell) -> String {
+    match cell.workers {
+        0 => String::new(),
+        1 => " with 1 worker".to_owned(),
+        workers => format!(" with {workers} workers"),
+    }
 }
 
 fn mapped(view: &SizeView<'_>, place: usize) -> String {
@@ -312,6 +321,7 @@ pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
         Some((choice, cell)) => {
             lines.push(format!("{}: {} a month.", name(view, cell), price_of(view, cell)));
             lines.push(shown_by(&choice.confirmation, view.load, view.headroom));
+            lines.extend(cpu(view, choice.cell, cell));
             lines.extend(others(view, cell));
             if view.found.is_smallest(view.grid) {
                 lines.push(
@@ -354,6 +364,28 @@ fn shown_by(confirmation: &Confirmation, at: &Load, headroom: f64) -> String {
     )
 }
 
+/// How much of its CPU the load takes: other machines, and other hours of this one, are slower.
+fn cpu(view: &SizeView<'_>, place: usize, cell: &SizeCell) -> Option<String> {
+    let rounds = view.readings.iter().filter(|reading| reading.cell == place);
+    let of_load = rounds.filter(|reading| matches!(reading.role, SizeRole::Load | SizeRole::Headroom));
+    let works = of_load.filter_map(|reading| match &reading.outcome {
+        SizeOutcome::Served(figures) => figures.work,
+        SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
+    });
+    let works: Vec<f64> = works.collect();
+    let (least, most) = (works.iter().copied().reduce(f64::min)?, works.iter().copied().reduce(f64::max)?);
+    let all = cell.cpus.cores() * f64::from(cell.replicas.max(1)) / view.rate;
+    let ms = |seconds: f64| ratio(seconds * 1e3);
+    Some(format!(
+        "A request took {} to {} ms of CPU in them, so that the load takes {} to {} of its CPU limit: at {} ms there is nothing left.",
+        ms(least),
+        ms(most),
+        percent(least / all),
+        percent(most / all),
+        ms(all)
+    ))
+}
+
 /// What the other runtimes need.
 fn others(view: &SizeView<'_>, chosen: &SizeCell) -> Option<String> {
     let of_runtime = |runtime: usize| {
@@ -367,7 +399,7 @@ fn others(view: &SizeView<'_>, chosen: &SizeCell) -> Option<String> {
                     Some(SizeFate::Confirmed) => "",
                     _ => " in one trial",
                 };
-                let pool = if cell.workers == 0 { String::new() } else { format!(" with {} workers", cell.workers) };
+                let pool = pool(cell);
                 format!(
                     "{name_of} held with {}{} CPU and {}{pool}{sure}: {}",
                     cell.copies(),

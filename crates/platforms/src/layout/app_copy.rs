@@ -23,7 +23,7 @@ const NODE_MODULES: &str = "node_modules";
 
 /// Configurations that a framework has worked out once, with the path of the folder that it did so in: read in a copy, they lead
 /// back, to its views, sessions and database. Laravel's <https://laravel.com/docs/12.x/configuration#configuration-caching> and
-/// Mezzio's <https://docs.laminas.dev/laminas-config-aggregator/caching/>, both of which are made anew.
+/// Mezzio's <https://docs.laminas.dev/laminas-config-aggregator/caching/>, both of which are made again.
 const WORKED_OUT: [&str; 2] = ["bootstrap/cache/config.php", "data/cache/config-cache.php"];
 
 /// How a package calls the folder of its own tests.
@@ -299,7 +299,7 @@ impl Walk {
             return is_unneeded.then(|| Entry::LeftOut(name.to_owned()));
         }
         if WORKED_OUT.iter().any(|worked_out| Path::new(worked_out) == below) {
-            return Some(Entry::LeftOut(format!("{} (made for this folder, so made anew)", below.display())));
+            return Some(Entry::LeftOut(format!("{} (made for this folder, so made again)", below.display())));
         }
         (TESTS.contains(&name) && self.is_of_package(below) && !self.is_read(below)).then_some(Entry::Tests)
     }

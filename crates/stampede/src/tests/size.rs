@@ -412,6 +412,17 @@ fn what_would_be_searched_is_printed_and_nothing_is_measured() {
     assert!(lines[1].starts_with("php-cli-server: 12 sizes, 7.") && lines[1].ends_with(" USD a month"), "{lines:?}");
     assert_eq!(lines[2], "0.25 to 1 CPU, 128Mi to 256Mi, 2 to 4 workers");
     assert!(lines[3].starts_with("load open:120 and 20 % more; each trial has 2s of warm-up and is measured for 10s"));
+    // Of what one machine costs the whole machine is searched.
+    let prices = machine.path("machines.yaml");
+    fs::write(
+        &prices,
+        "currency: EUR\nmachines:\n  - {name: small, cpus: 1, memory: 128Mi, month: 3.50}\n  \
+         - {name: large, cpus: 4, memory: 4Gi, month: 7}\n",
+    )
+    .unwrap();
+    let prices = prices.display().to_string();
+    let said = machine.run(&size(&app, "open:120", &["--slo", SLO, "--dry-run", "--prices", &prices]));
+    assert!(said.stdout.contains("php-cli-server: 4 sizes, 3.50 to 7.00 EUR a month"), "{said:?}");
     let said = machine.run(&service(&app, "open:poisson:20", "p95<500ms", &["--dry-run"]));
     assert_eq!((said.code, machine.launches()), (0, 0), "{said:?}");
     assert!(said.report().contains("1 CPU, 256Mi, 4 workers, 1 requests at once, 0 to 100 instances"), "{said:?}");
