@@ -260,9 +260,13 @@ fn conclude(probes: &[Probe], bounds: Bounds, crossing: Option<(Root, usize)>) -
     if let Some(limit) = limit.filter(|limit| limit.end == ProbeEnd::Generator) {
         return CapacityFound::BeyondGenerator { met: bounds.low, limit: limit.rate };
     }
-    // A rate that was met once and broken below is not known well, but where the line leads says more than "none".
-    let met = probes.iter().any(Probe::meets);
-    let Some(low) = bounds.low.or(crossing.filter(|_| met).map(|(root, _)| root.rate)) else {
+    // A rate that was met once and not again, or broken below, is not known well, but it is not "none".
+    let met = probes.iter().filter(|probe| probe.meets()).map(|probe| probe.rate).max_by(f64::total_cmp);
+    if let (None, None, Some(met), Some(limit)) = (bounds.low, crossing, met, limit) {
+        let (rate, high) = (met.min(limit.rate), met.max(limit.rate));
+        return CapacityFound::Rate { rate, low: 0.0, high, confirmed: false, breaks: limit.worst() };
+    }
+    let Some(low) = bounds.low.or(crossing.filter(|_| met.is_some()).map(|(root, _)| root.rate)) else {
         let least = probes.iter().min_by(by_rate);
         return CapacityFound::Nothing {
             least: least.map_or(0.0, |probe| probe.rate),
@@ -404,6 +408,18 @@ mod tests {
         assert!(low < rate && rate < 600.0 && high > rate, "{rate} {low} {high}");
         let next = next(1_000.0, &[Some(0.01)], &probes, 2);
         assert!(matches!(next, Next::Probe { rate, .. } if rate < 597.0), "{next:?}");
+    }
+
+    #[test]
+    fn a_machine_that_slows_down_in_a_search_is_not_told_as_no_rate() {
+        // The higher the rate, the fewer were beyond: no line leads anywhere.
+        let overloaded = |rate, beyond| Probe { end: ProbeEnd::Overloaded, ..probe(rate, beyond) };
+        let later = [overloaded(990.0, 100.0), overloaded(960.0, 150.0), overloaded(920.0, 200.0)];
+        let again = Probe { long: true, ..overloaded(850.0, 300.0) };
+        let probes = [&[probe(850.0, 2.0)], &later[..], &[again]].concat();
+        let done = next(1_000.0, &[None], &probes, 0);
+        let Next::Done(CapacityFound::Rate { rate, low, high, confirmed, breaks }) = done else { panic!("{done:?}") };
+        assert_eq!((rate, low, high, confirmed, breaks), (850.0, 0.0, 850.0, false, Some(0)));
     }
 
     #[test]
