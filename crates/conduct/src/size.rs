@@ -304,7 +304,7 @@ impl<'a> Sizing<'a> {
     fn of_rounds(&self, place: usize) -> Option<String> {
         let confirmations = self.found().confirmations;
         let (_, confirmation) = confirmations.iter().find(|(cell, _)| *cell == place)?;
-        let Confirmation { blocks, verdict, reason, .. } = confirmation;
+        let Confirmation { blocks, verdict, reason, over, .. } = confirmation;
         let worst = confirmation.worst();
         let times = worst.map(|of| format!("{:.2} of its limit, at most {:.2}, ", of.value, of.high));
         let verdict = match (verdict, reason) {
@@ -313,7 +313,11 @@ impl<'a> Sizing<'a> {
             (SizeVerdict::Refuted, None) => "not confirmed",
             (SizeVerdict::Open, _) => "not yet clear",
         };
-        Some(format!("{verdict}: {}in {blocks} rounds", times.unwrap_or_default()))
+        // Slow requests that come together are more than the percentile of short windows shows.
+        let over = over.filter(|over| over.high >= 1.0).map(|over| {
+            format!("{:.2} times as many requests beyond it as may be, at most {:.2}, ", over.value, over.high)
+        });
+        Some(format!("{verdict}: {}{}in {blocks} rounds", times.unwrap_or_default(), over.unwrap_or_default()))
     }
 
     /// Whether trials were made of which none tells of a size.
