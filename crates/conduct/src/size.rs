@@ -254,8 +254,7 @@ impl<'a> Sizing<'a> {
         let plans = plans.collect::<Result<Vec<_>, Failure>>()?;
         let id = self.sequence.name(&part_name(number));
         let Some(stored) = self.sequence.study(site, id, StudyKind::OwnRates, &plans).await? else { return Ok(None) };
-        let read = readings(&stored, roles, (place, cell.replicas), self.plan.plan.slo.as_ref());
-        self.readings.extend(read);
+        self.readings.extend(readings(&stored, roles, (place, cell.replicas), self.plan.plan.slo.as_ref()));
         if let Some(line) = self.came_to(place, roles) {
             self.sequence.note(&format!("  {line}"));
         }
@@ -442,8 +441,9 @@ fn recycle(candidate: &Candidate) -> u64 {
 
 /// The settings by which it does so. Others replace one after so many connections, seconds or MiB, which says nothing of requests.
 fn recycling(candidate: &Candidate) -> impl Iterator<Item = (&str, &str)> {
-    let settings = candidate.tuning.of_role(Role::Recycle);
-    settings.filter(|(name, _)| name.contains("request") || name.contains("jobs"))
+    let settings = candidate.runtime.tunables().iter().filter(|tunable| tunable.role == Role::Recycle);
+    let of_requests = settings.filter(|tunable| tunable.name.contains("request") || tunable.name.contains("jobs"));
+    of_requests.filter_map(|tunable| Some((tunable.name, candidate.tuning.get(tunable.name)?)))
 }
 
 /// How many requests keep all workers of a size busy: one beside each that is served.
@@ -545,8 +545,9 @@ fn outcome_of(trial: &Trial, is_replicated: bool, slo: Option<&Slo>) -> SizeOutc
     let resources = measured.resources.unwrap_or_default();
     if resources.oom_kills > 0 {
         return SizeOutcome::Failed(format!(
-            "the kernel killed {} of its processes for their memory",
-            resources.oom_kills
+            "the kernel killed {} of its processes {}",
+            resources.oom_kills,
+            Outcome::MEMORY_LIMIT
         ));
     }
     if measured.response.count() == 0 {

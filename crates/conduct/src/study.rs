@@ -175,6 +175,7 @@ pub(crate) async fn conduct_ready(
     if request.id.is_none() {
         bench.settings(&study);
     }
+    // One trial of a sequence is told by what chose it.
     if !request.is_told || study.cases.len() > 1 || study.rounds != Rounds::Fixed(1) {
         introduce(bench, &study, has_pilots, has_pilots && request.chooses_window());
     }

@@ -375,7 +375,10 @@ fn cpu(view: &SizeView<'_>, place: usize, cell: &SizeCell) -> Option<String> {
     let works: Vec<f64> = works.collect();
     let (least, most) = (works.iter().copied().reduce(f64::min)?, works.iter().copied().reduce(f64::max)?);
     let all = cell.cpus.cores() * f64::from(cell.replicas.max(1)) / view.rate;
-    let ms = |seconds: f64| ratio(seconds * 1e3);
+    let ms = |seconds: f64| {
+        let ms = seconds * 1e3;
+        if ms < 1.0 { format!("{ms:.2}") } else { format!("{ms:.1}") }
+    };
     Some(format!(
         "A request took {} to {} ms of CPU in them, so that the load takes {} to {} of its CPU limit: at {} ms there is nothing left.",
         ms(least),

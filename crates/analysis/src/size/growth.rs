@@ -4,7 +4,7 @@
 //! requests with each. So growth in most trials of a runtime is a suspicion alone. A watch says whether it levels off: a longer trial
 //! of the smallest pool, which has all it can do, so that each worker answers as many requests as may be.
 
-use stampede_core::Bytes;
+use stampede_core::{Bytes, Outcome};
 use stampede_stats::{Confidence, Interval, mean, mean_interval};
 
 use std::cmp::Reverse;
@@ -65,8 +65,9 @@ impl SizeGrowth {
         let decides = watches.iter().find_map(|watch| match &watch.outcome {
             SizeOutcome::Served(figures) => figures.growth.map(|growth| Self::watched(watch.cell, grid, &growth)),
             // With most memory of all sizes, and for longer, it did not live.
-            SizeOutcome::Failed(_) => Some(Self::Endless { each }),
-            SizeOutcome::Unusable(_) => None,
+            SizeOutcome::Failed(reason) if reason.contains(Outcome::MEMORY_LIMIT) => Some(Self::Endless { each }),
+            // One worker may be too few for another reason.
+            SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,
         });
         decides.unwrap_or(match watches.len() {
             MOST_WATCHES.. => Self::Unwatched { each },
@@ -157,7 +158,8 @@ mod tests {
         };
         use SizeRole::{Load, Search, Watch};
         let [grows, fills, level] = [served(50.0, true, 10), served(50.0, false, 10), served(0.0, false, 10)];
-        let (failed, nothing) = (SizeOutcome::Failed("killed".to_owned()), SizeOutcome::Unusable("late".to_owned()));
+        let failed = |reason: &str| SizeOutcome::Failed(reason.to_owned());
+        let nothing = SizeOutcome::Unusable("late".to_owned());
         assert_eq!(told(&[(2, Search, grows.clone())]), SizeGrowth::Level, "one trial");
         assert_eq!(told(&[(2, Search, grows.clone()), (3, Search, grows.clone())]), SizeGrowth::Level, "of another");
         assert_eq!(told(&[(2, Search, fills.clone()), (0, Load, fills.clone())]), SizeGrowth::Level, "fills up");
@@ -185,7 +187,8 @@ mod tests {
             ("it fills up", vec![served(50.0, false, 40)], SizeGrowth::Filled { worker: 50_000.0 }),
             ("it may go on", vec![unclear], SizeGrowth::Filled { worker: 50_000.0 }),
             ("it is level", vec![level], SizeGrowth::Filled { worker: 0.0 }),
-            ("it is killed", vec![failed], SizeGrowth::Endless { each }),
+            ("it is killed", vec![failed(Outcome::MEMORY_LIMIT)], SizeGrowth::Endless { each }),
+            ("it does not answer", vec![failed("no request was answered")], SizeGrowth::Suspected { each }),
             ("the generator was late", vec![nothing.clone()], SizeGrowth::Suspected { each }),
             ("twice", vec![nothing.clone(), nothing], SizeGrowth::Unwatched { each }),
         ] {

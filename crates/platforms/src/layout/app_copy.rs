@@ -23,7 +23,7 @@ const NODE_MODULES: &str = "node_modules";
 
 /// Configurations that a framework has worked out once, with the path of the folder that it did so in: read in a copy, they lead
 /// back, to its views, sessions and database. Laravel's <https://laravel.com/docs/12.x/configuration#configuration-caching> and
-/// Mezzio's <https://docs.laminas.dev/laminas-config-aggregator/caching/>, both of which are made again.
+/// Mezzio's <https://docs.laminas.dev/laminas-config-aggregator/caching/>.
 const WORKED_OUT: [&str; 2] = ["bootstrap/cache/config.php", "data/cache/config-cache.php"];
 
 /// How a package calls the folder of its own tests.
