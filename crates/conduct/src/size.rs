@@ -333,7 +333,7 @@ impl<'a> Sizing<'a> {
         self.sequence.note(&format!(
             "{}: at most {} of {} sizes, then {FIRST_BLOCKS} to {MOST_BLOCKS} rounds of those that seem cheapest; {} at {load}{beside}, by {}",
             self.sequence.id,
-            self.question.most_cells,
+            self.question.most_cells.min(self.grid.cells().len()),
             self.grid.cells().len(),
             plan.slo.as_ref().map(ToString::to_string).unwrap_or_default(),
             tariff.provider

@@ -29,7 +29,7 @@ pub fn size_outline(plan: &SizePlan) -> String {
     format!(
         "{}: at most {} of {} sizes are tried, by {}\n{runtimes}{} CPU, {}, {} workers{}\n{}",
         plan.plan.workload.id,
-        question(plan, &grid).most_cells,
+        question(plan, &grid).most_cells.min(grid.cells().len()),
         grid.cells().len(),
         plan.tariff.id,
         between(&plan.cpus),
