@@ -18,6 +18,7 @@ need() {
 program() { PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" command -v "$1"; }
 file() { compgen -G "$1"; }
 fpm() { program php-fpm || file '/usr/sbin/php-fpm*'; }
+uwsgi_php() { program uwsgi && file '/usr/lib/uwsgi/plugins/php*_plugin.so'; }
 mod_php() { file '/usr/lib/apache2/modules/libphp*.so' || file '/usr/lib64/httpd/modules/libphp*.so'; }
 apache() { program apache2 || program httpd; }
 extension() { php -r 'exit(extension_loaded($argv[1]) ? 0 : 1);' "$1"; }
@@ -46,7 +47,7 @@ else
 fi
 if [ "$purpose" = findings ]; then
     need caddy -- program caddy
-    need uwsgi-core uwsgi-plugin-php -- program uwsgi
+    need uwsgi-core uwsgi-plugin-php -- uwsgi_php
     need php-pcov -- extension pcov
 fi
 if [ "$purpose" = test ]; then

@@ -303,10 +303,13 @@ impl TableRun<'_> {
         if let Some(interval) = &mut interval {
             // No metric is below zero.
             interval.low = interval.low.max(0.0);
-            if is_failures && interval.high == 0.0 {
-                let answered = trials.filter_map(|trial| trial.measurement.as_ref());
-                let answered = answered.map(|measured| measured.requests.ok + measured.requests.failed).sum();
-                interval.high = share_of_none(answered, Confidence::P95);
+            if is_failures {
+                interval.high = interval.high.min(1.0);
+                if interval.high == 0.0 {
+                    let answered = trials.filter_map(|trial| trial.measurement.as_ref());
+                    let answered = answered.map(|measured| measured.requests.ok + measured.requests.failed).sum();
+                    interval.high = share_of_none(answered, Confidence::P95);
+                }
             }
         }
         let estimate = Estimate {
@@ -726,6 +729,13 @@ mod tests {
             (without.value, without.low, without.high),
             (0.0, Some(0.0), Some(share_of_none(answered, Confidence::P95)))
         );
+        let mut lost = trials.clone();
+        for (trial, right) in lost.iter_mut().zip([0, 20, 0, 0, 10]) {
+            let requests = &mut trial.measurement.as_mut().unwrap().requests;
+            (requests.ok, requests.failed) = (right, 1_000);
+        }
+        let most = run(&lost).figure("failed_share", &case).unwrap().estimate;
+        assert!(most.value > 0.99 && most.high == Some(1.0), "no share is above 1: {most:?}");
         let none = run(&trials[..2]);
         assert!(!none.figure("throughput_rps", &case).unwrap().counts);
         assert_eq!(none.problem(&case).unwrap(), "its trials do not count: half of it broke off");

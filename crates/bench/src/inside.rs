@@ -131,6 +131,13 @@ impl Share {
     fn is_near(&self) -> bool {
         (self.found - self.truth).abs() <= (ERRORS * self.standard_error).max(ALLOWED)
     }
+
+    /// `12.3 ± 0.4 of 12.5`, in percent; what is next to nothing has no sign.
+    fn in_percent(&self) -> String {
+        let percent = |share: f64| (share * 1000.0).round() / 10.0 + 0.0;
+        let [found, error, truth] = [self.found, self.standard_error, self.truth].map(percent);
+        format!("{found:.1} ± {error:.1} of {truth:.1}")
+    }
 }
 
 impl Ran {
@@ -170,9 +177,7 @@ pub(crate) fn run(truths: &Truths) -> Result<(), Failure> {
 }
 
 fn line(ran: &Ran) -> String {
-    let shares = ran.shares.iter().map(|Share { name, truth, found, standard_error }| {
-        format!("{name} {:.1} ± {:.1} of {:.1}", found * 100.0, standard_error * 100.0, truth * 100.0)
-    });
+    let shares = ran.shares.iter().map(|share| format!("{} {}", share.name, share.in_percent()));
     format!(
         "{}{} {}: {} {}",
         ran.runtime,
@@ -358,12 +363,7 @@ fn document(ran: &[Ran]) -> String {
         let names = LOOPS.iter().map(|(name, _)| *name).chain(WAITS);
         row.extend(names.map(|name| {
             let share = ran.shares.iter().find(|share| share.name == name);
-            share.map_or_else(
-                || "-".to_owned(),
-                |Share { truth, found, standard_error, .. }| {
-                    format!("{:.1} ± {:.1} of {:.1}", found * 100.0, standard_error * 100.0, truth * 100.0)
-                },
-            )
+            share.map_or_else(|| "-".to_owned(), Share::in_percent)
         }));
         row.extend([
             ran.samples.to_string(),

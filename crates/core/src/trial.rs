@@ -44,11 +44,31 @@ impl Outcome {
     /// What the first line of a reason says, and what mends it, where that is known.
     #[must_use]
     pub fn problem_and_fixes(reason: &str) -> (&str, Vec<&str>) {
-        let mut lines = reason.lines();
-        let problem = lines.next().unwrap_or_default().trim_end_matches("; its log ends:");
-        (problem, lines.filter_map(|line| line.strip_prefix(Self::FIX)).collect())
+        (Self::problem(reason), reason.lines().skip(1).filter_map(|line| line.strip_prefix(Self::FIX)).collect())
+    }
+
+    /// What the first line of a reason says; details and the ends of logs follow in further lines.
+    #[must_use]
+    pub fn problem(reason: &str) -> &str {
+        let line = reason.lines().next().unwrap_or_default();
+        line.strip_suffix(LOG_FOLLOWS).unwrap_or(line)
+    }
+
+    /// The line of a log in a reason that most likely tells why: the first that names an error, else the last.
+    #[must_use]
+    pub fn log_line(reason: &str) -> Option<&str> {
+        let log = reason.lines().skip_while(|line| !line.ends_with(LOG_FOLLOWS) && !line.starts_with("log of "));
+        let log = || log.clone().skip(1).filter(|line| !line.trim().is_empty());
+        let names_an_error = |line: &&str| {
+            let line = line.to_ascii_lowercase();
+            ["error", "fatal", "exception", "failed"].iter().any(|word| line.contains(word))
+        };
+        log().find(names_an_error).or_else(|| log().last()).map(str::trim)
     }
 }
+
+/// How the first line of a reason ends that a log follows.
+const LOG_FOLLOWS: &str = "; its log ends:";
 
 /// What happened to requests. `sent = ok + failed + unfinished`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -335,4 +355,29 @@ pub struct LinkUse {
     pub late_p99: Duration,
     /// Bytes that were passed on, both ways.
     pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_the_first_line_without_the_words_that_lead_to_a_log() {
+        let reason = "start server: it ended with status 1; its log ends:\nline 3: unknown word\nfix: mend line 3";
+        assert_eq!(Outcome::problem(reason), "start server: it ended with status 1");
+        assert_eq!(Outcome::problem_and_fixes(reason), ("start server: it ended with status 1", vec!["mend line 3"]));
+        assert_eq!(Outcome::problem(""), "");
+    }
+
+    #[test]
+    fn the_line_of_a_log_that_names_an_error_tells_why() {
+        let log = |reason| Outcome::log_line(reason);
+        let warm_up =
+            "warm up: status 1; its log ends:\n\nartisan: Error: Class \"DOMDocument\" not found\nStack trace:\n#0 a";
+        assert_eq!(log(warm_up), Some("artisan: Error: Class \"DOMDocument\" not found"));
+        let wrong = "gave a wrong answer\nbody: an error\nlog of roadrunner:\n  2 times: PHP Fatal error: gone\nlast";
+        assert_eq!(log(wrong), Some("2 times: PHP Fatal error: gone"));
+        assert_eq!(log("status 1; its log ends:\none\nlicense missing"), Some("license missing"));
+        assert_eq!([log("no log\nfix: an error"), log("status 1; its log ends:\n"), log("")], [None; 3]);
+    }
 }

@@ -282,10 +282,15 @@ pub(crate) fn example(result: &LoadResult) -> Option<String> {
             // What only its end tells, such as a text that is missing, need not have kept its bytes.
             (true, 0) => format!(" ({})", status.trim_end_matches(", ")),
             (true, offset) => format!(" ({status}the body ended after {offset} bytes)"),
-            (false, offset) => format!(" ({status}from byte {offset} of the body: {})", shown(&wrong.bytes)),
+            (false, offset) => format!(" ({status}from byte {offset} of the body: {})", in_one_line(&wrong.bytes)),
         }
     });
     Some(format!("{}{}", failure.detail, came.unwrap_or_default()))
+}
+
+/// Of a reason its first line is told where there is no room for all of it.
+fn in_one_line(body: &[u8]) -> String {
+    shown(body).replace("\r\n", "\n").replace('\n', "\\n")
 }
 
 /// What a load has measured of a deployment that used so much.
@@ -424,5 +429,15 @@ impl Clock {
             queue,
             left: self.window.end.since(now),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_of_a_body_stays_in_its_line() {
+        assert_eq!(in_one_line(b"<html>\r\n<head><title>502</title>\n"), "<html>\\n<head><title>502</title>");
     }
 }

@@ -115,7 +115,10 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
             Event::PilotEnded(case, warm_up) => {
                 let (seconds, why) = (warm_up.length.as_secs_f64(), stampede_report::pilot(&warm_up.pilot));
                 let case = printable(case.as_str());
-                self.tell_line(&format!("pilot {case:<15} warm-up of {seconds} s: {}", first_line(&why)));
+                self.tell_line(&format!(
+                    "pilot {case:<15} warm-up of {seconds} s: {}",
+                    printable(Outcome::problem(&why))
+                ));
                 self.aside = None;
                 return;
             }
@@ -123,7 +126,10 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
             Event::YardStickEnded(YardStickReading { block, outcome, .. }) => {
                 self.aside = None;
                 if let Outcome::Failed(reason) = outcome {
-                    self.tell_line(&format!("round {block}  reference server  failed: {}", first_line(reason)));
+                    self.tell_line(&format!(
+                        "round {block}  reference server  failed: {}",
+                        printable(Outcome::problem(reason))
+                    ));
                 }
                 return;
             }
@@ -224,8 +230,10 @@ impl<'a, S: Screen> StudyProgress<'a, S> {
     fn line_of(&self, trial: &Trial) -> String {
         let what = match &trial.outcome {
             Outcome::Measured => String::new(),
-            Outcome::Invalid(reason) => format!("  invalid: {}", first_line(reason)),
-            Outcome::Failed(reason) => return format!("{}  failed: {}", self.place(), first_line(reason)),
+            Outcome::Invalid(reason) => format!("  invalid: {}", printable(Outcome::problem(reason))),
+            Outcome::Failed(reason) => {
+                return format!("{}  failed: {}", self.place(), printable(Outcome::problem(reason)));
+            }
         };
         let rate = rate(trial);
         format!("{} {rate:>9.0} req/s{what}", self.place())
@@ -335,12 +343,6 @@ fn table(round: &[(CaseId, Option<f64>)]) -> Vec<String> {
         |(case, rate): &(String, f64)| format!("  {case:<width$}  {rate:>9.0} req/s  {:>4.0} %", 100.0 * rate / best);
     let title = "Round 1 is complete; further rounds show how certain its differences are:".to_owned();
     [title].into_iter().chain(rows.iter().map(row)).collect()
-}
-
-/// The log that may follow comes with the report.
-fn first_line(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    printable(line.strip_suffix("; its log ends:").unwrap_or(line))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{Finding, InstanceLife, Limit, Role, ScaleRecord, ScaledService, Severity, Trial};
+use stampede_core::{Finding, InstanceLife, Limit, Outcome, Role, ScaleRecord, ScaledService, Severity, Trial};
 use stampede_stats::median;
 
 use super::{finding, percent};
@@ -97,7 +97,7 @@ pub(super) fn lost(record: &Record<'_>) -> Option<Finding> {
         format!(
             "{} ended by themselves after they had served{with_them}; the last {}.",
             instances(count),
-            first_line(last)
+            Outcome::problem(last).trim_end_matches('.')
         ),
         [("lost", count as f64), ("broken_requests", broken as f64)],
         "Read why in the last lines of its log. If memory was the reason, raise --memory or lower --concurrency.",
@@ -115,7 +115,7 @@ pub(super) fn never_ready(record: &Record<'_>) -> Option<Finding> {
     Some(finding(
         "instances-never-ready",
         Severity::Error,
-        format!("{} never came up; the last {}.", instances(count), first_line(last)),
+        format!("{} never came up; the last {}.", instances(count), Outcome::problem(last).trim_end_matches('.')),
         [("never_ready", count as f64)],
         "Give a start more time (--ready-timeout), or more --cpus and --memory; if it crashes, its log says why.",
     ))
@@ -233,12 +233,6 @@ fn time_of_starts(scaled: &ScaleRecord) -> Duration {
 
 fn instances(count: usize) -> String {
     if count == 1 { "1 instance".to_owned() } else { format!("{count} instances") }
-}
-
-/// The end of a log follows in further lines.
-fn first_line(text: &str) -> &str {
-    let line = text.lines().next().unwrap_or_default();
-    line.strip_suffix("; its log ends:").unwrap_or(line).trim_end_matches('.')
 }
 
 #[cfg(test)]

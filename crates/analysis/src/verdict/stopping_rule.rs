@@ -210,6 +210,7 @@ mod tests {
     use super::*;
     use crate::analysis::{Analysis, analyse};
     use crate::samples;
+    use crate::verdict::judge;
 
     /// A study that is measured to its end, a trial in 10 s, with this throughput of a case in a block.
     fn run(cases: &[&str], max_time: u64, throughput: impl FnMut(&str, u32) -> Option<f64>) -> (Study, Vec<Trial>) {
@@ -402,8 +403,10 @@ mod tests {
         let wrong = (0..200)
             .filter(|_| {
                 let (study, trials) = run(&["a", "b", "c"], 600, |_, _| Some(noise(&mut random, 0.04)));
-                let words = words(&analyse(&study, &trials));
-                words.iter().any(|(_, word)| matches!(word, VerdictWord::Faster | VerdictWord::Slower))
+                // The verdicts that a report has, without all else in it.
+                let records: Vec<_> = study.cases.iter().map(|case| Record::new(&study, case, &trials)).collect();
+                let verdicts = judge(primary_of(&study), &study, &trials, &records).verdicts;
+                verdicts.iter().any(|verdict| matches!(verdict.verdict, VerdictWord::Faster | VerdictWord::Slower))
             })
             .count();
         assert!((1..=19).contains(&wrong), "{wrong} of 200");

@@ -65,7 +65,8 @@ pub fn too_few(window: Duration, cycle: Duration) -> Option<String> {
     }
     few(cycle).then(|| {
         let waits = cycle.as_secs_f64();
-        format!("a client waits {waits:.2} s for an answer, so that a window of {window} s has too few turns")
+        let decimals = if waits < 10.0 { 2 } else { 0 };
+        format!("a client waits {waits:.decimals$} s for an answer, so that a window of {window} s has too few turns")
     })
 }
 
@@ -155,6 +156,11 @@ mod tests {
             (8000, 500, None),
             (3000, 90, None),
             (3000, 240, slow),
+            (
+                15_000,
+                4_500_000,
+                Some("a client waits 4500 s for an answer, so that a window of 15 s has too few turns"),
+            ),
             (2000, 5, None),
             (1000, 5, Some("a window of 1 s has too few turns")),
             (1000, 300, Some("a window of 1 s has too few turns")),

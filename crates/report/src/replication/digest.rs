@@ -8,8 +8,8 @@ use stampede_analysis::{
     ReplicationVerdict, metric,
 };
 use stampede_core::{
-    Bounds, CaseId, ClaimTest, Estimate, Failures, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable,
-    PublishedUnit, Rounds, Study, Verdict, VerdictWord,
+    Bounds, CaseId, ClaimTest, Estimate, Failures, Outcome, PublishedColumn, PublishedFigure, PublishedRow,
+    PublishedTable, PublishedUnit, Rounds, Study, Verdict, VerdictWord,
 };
 
 use super::{ReplicatedTable, ReplicationView, score};
@@ -86,9 +86,9 @@ fn table(of: &ReplicatedTable<'_>, scale: f64, medium: Medium, blocks: &mut Vec<
         blocks.push(Block::Paragraph(format!("Ratios are to {}{instead}. {MARKS}", title(run.table, baseline))));
     }
     pairs(of, medium, blocks);
-    let mut problems: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut problems: Vec<(String, Vec<&str>)> = Vec::new();
     for (row, published) in replication.rows.iter().zip(&run.table.rows) {
-        let Some(problem) = row.problem.as_deref().map(first_line) else { continue };
+        let Some(problem) = row.problem.as_deref().map(problem_in_one_line) else { continue };
         match problems.iter_mut().find(|(known, _)| *known == problem) {
             Some((_, titles)) => titles.push(&published.title),
             None => problems.push((problem, vec![&published.title])),
@@ -315,7 +315,7 @@ impl<'a> Found<'a> {
 
     fn items(self) -> impl Iterator<Item = Block> {
         let items = self.0.into_iter().zip(1..);
-        items.map(|((text, of), number)| Block::Item(format!("[{number}] {}: {text}", of.join(", "))))
+        items.map(|((text, of), number)| Block::Item(format!("[{number}] {}: {text}", of.join("; "))))
     }
 }
 
@@ -372,9 +372,10 @@ fn interval(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// The ends of logs are in the study itself.
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// Why a row has no figures; the whole log is in the study itself.
+fn problem_in_one_line(reason: &str) -> String {
+    let problem = Outcome::problem(reason);
+    Outcome::log_line(reason).map_or_else(|| problem.to_owned(), |line| format!("{problem}: {line}"))
 }
 
 pub(super) fn title(table: &PublishedTable, case: &CaseId) -> String {
@@ -412,7 +413,11 @@ fn table_of<'a>(view: &ReplicationView<'a>, claim: &CheckedClaim<'_>) -> Option<
 /// What was found, and what was looked for.
 fn evidence(view: &ReplicationView<'_>, claim: &CheckedClaim<'_>) -> String {
     let Some(found) = &claim.found else {
-        return claim.problem.as_ref().map(|problem| format!(" ({})", first_line(problem))).unwrap_or_default();
+        return claim
+            .problem
+            .as_ref()
+            .map(|problem| format!(" ({})", problem_in_one_line(problem)))
+            .unwrap_or_default();
     };
     let metric = claim.metric.map_or("", |metric| metric.title);
     let table = table_of(view, claim);

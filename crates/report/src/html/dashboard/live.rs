@@ -85,14 +85,10 @@ fn status(view: &StudyView<'_>) -> String {
 fn newest(view: &StudyView<'_>, trial: &Trial) -> Newest {
     let metric = view.analysis.primary;
     let told = match trial.outcome.words() {
-        (word, Some(reason)) => format!("{word}: {}", first_line(reason)),
+        (word, Some(reason)) => format!("{word}: {}", Outcome::problem(reason)),
         (_, None) => (metric.reader)(trial).map_or_else(|| "n/a".to_owned(), |value| in_tables(metric.unit, value)),
     };
     Newest { round: trial.block, case: trial.case.to_string(), told, trouble: trial.outcome != Outcome::Measured }
-}
-
-fn first_line(reason: &str) -> &str {
-    reason.lines().next().unwrap_or_default()
 }
 
 /// The best case first.
