@@ -404,6 +404,9 @@ mod tests {
         // The time of the caller is 1000 of 5400, and as many samples.
         assert!((shares[0].standard_error - 0.0155).abs() < 0.000_1, "{}", shares[0].standard_error);
         assert!(shares.iter().all(Share::is_near));
+        assert!(shares[1].in_percent().starts_with("31.0 ± "), "{}", shares[1].in_percent());
+        let next_to_nothing = Share { found: -0.000_4, truth: 0.0, standard_error: 0.001, ..shares[1].clone() };
+        assert_eq!(next_to_nothing.in_percent(), "0.0 ± 0.1 of 0.0");
     }
 
     #[test]

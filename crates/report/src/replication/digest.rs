@@ -9,11 +9,12 @@ use stampede_analysis::{
 };
 use stampede_core::{
     Bounds, CaseId, ClaimTest, Estimate, Failures, Outcome, PublishedColumn, PublishedFigure, PublishedRow,
-    PublishedTable, PublishedUnit, Rounds, Study, Verdict, VerdictWord,
+    PublishedTable, PublishedUnit, Rounds, Study, Verdict, VerdictWord, shortened,
 };
 
 use super::{ReplicatedTable, ReplicationView, score};
 use crate::page::{Block, Column, Medium, Table};
+use crate::places;
 use crate::quantity::{number, ratio, with_unit};
 
 pub(super) fn blocks(view: &ReplicationView<'_>, medium: Medium) -> Vec<Block> {
@@ -372,10 +373,15 @@ fn interval(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// Why a row has no figures; the whole log is in the study itself.
+/// No more characters than this are told of a line of a log; the whole log is in the study itself.
+const LOG_LINE: usize = 200;
+
+/// Why a row has no figures.
 fn problem_in_one_line(reason: &str) -> String {
-    let problem = Outcome::problem(reason);
-    Outcome::log_line(reason).map_or_else(|| problem.to_owned(), |line| format!("{problem}: {line}"))
+    let reason = places::without_runs(reason);
+    let problem = Outcome::problem(&reason);
+    let line = Outcome::log_line(&reason).map(|line| shortened(line, LOG_LINE));
+    line.map_or_else(|| problem.to_owned(), |line| format!("{problem}: {line}"))
 }
 
 pub(super) fn title(table: &PublishedTable, case: &CaseId) -> String {

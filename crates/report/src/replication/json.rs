@@ -1,5 +1,6 @@
 //! A published experiment beside ours as JSON. Published figures are in their own units, ours in those of our metrics.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -13,6 +14,7 @@ use super::score::{lateness, limiting};
 use super::{ReplicatedTable, ReplicationView};
 use crate::audits::WireAudit;
 use crate::json::rendered;
+use crate::places;
 use crate::steps::WireStep;
 
 const SCHEMA: &str = "stampede/replication/v1";
@@ -58,7 +60,7 @@ struct WireRow<'a> {
     case: &'a str,
     title: &'a str,
     unlike: Option<&'a str>,
-    problem: Option<&'a str>,
+    problem: Option<Cow<'a, str>>,
     figures: Vec<WireFigure>,
     /// How late the generator began requests, which an open load alone says.
     lateness_p99_us: Option<f64>,
@@ -111,7 +113,7 @@ struct WireClaim<'a> {
     standing: &'static str,
     found: Option<Estimate>,
     because: Vec<String>,
-    problem: Option<&'a str>,
+    problem: Option<Cow<'a, str>>,
 }
 
 impl<'a> WireReplication<'a> {
@@ -173,7 +175,7 @@ impl<'a> WireRow<'a> {
             case: case.as_str(),
             title,
             unlike: unlike.as_deref(),
-            problem: problem.as_deref(),
+            problem: problem.as_deref().map(places::without_runs),
             figures: figures.collect(),
             lateness_p99_us: run.study.and_then(|study| lateness(study, run.trials, case)).map(|late| late * 1e3),
             limiting_parts: run.analysis.map_or_else(BTreeMap::new, |analysis| limiting(analysis, case).collect()),
@@ -224,7 +226,7 @@ impl<'a> WireClaim<'a> {
             standing: word(*standing),
             found: *found,
             because: because.iter().map(ToString::to_string).collect(),
-            problem: problem.as_deref(),
+            problem: problem.as_deref().map(places::without_runs),
         }
     }
 }

@@ -80,9 +80,13 @@ fn publication() -> Publication {
 
 /// The publication beside four runtimes of which one does not count, and a fifth that is not installed.
 fn with_view<T>(test: impl Fn(&ReplicationView<'_>) -> T) -> T {
+    with_reason("9 of 10 requests broke off", test)
+}
+
+fn with_reason<T>(reason: &str, test: impl Fn(&ReplicationView<'_>) -> T) -> T {
     let mut sample = four_runtimes();
     for trial in sample.trials.iter_mut().filter(|trial| trial.case.as_str() == "php-cli-server") {
-        trial.outcome = Outcome::Invalid("9 of 10 requests broke off".to_owned());
+        trial.outcome = Outcome::Invalid(reason.to_owned());
     }
     let publication = publication();
     let analysis = analyse(&sample.study, &sample.trials);
@@ -110,6 +114,23 @@ fn a_replication_at_80_columns() {
 #[test]
 fn a_replication_as_markdown() {
     insta::assert_snapshot!(with_view(|view| replication::page(view, Medium::Markdown).markdown()));
+}
+
+#[test]
+fn why_a_row_has_no_figures_is_told_with_the_line_of_its_log_that_names_the_error() {
+    let long = "x".repeat(2_000);
+    let reason = format!(
+        "warm up: status 1; its log ends:\na notice\nFatal error: no /var/tmp/stampede-0/r/600e-5/app/a.php {long}\n#0 main"
+    );
+    let text = with_reason(&reason, |view| replication::page(view, Medium::Markdown).markdown());
+    let told = text.lines().find(|line| line.contains("without valid figures")).unwrap();
+    assert!(
+        told.contains("(its trials do not count: warm up: status 1: Fatal error: no @{run}/app/a.php xxx"),
+        "{told}"
+    );
+    assert!(told.contains("xxx…xxx") && told.len() < 400, "{told}");
+    let json = with_reason(&reason, replication::json);
+    assert!(json.contains("no @{run}/app/a.php xxx") && !json.contains("/var/tmp/stampede-0"), "the whole log");
 }
 
 #[test]
