@@ -104,12 +104,16 @@ pub(super) fn pressure(record: &Record<'_>) -> Option<Finding> {
     let limit = record.case.limits.memory;
     let was_near = || group.series.iter().any(|series| most_held(series) > NEAR * limit.get() as f64);
     let is_machine = hits.unwrap_or(0) == 0 && !was_near();
+    let machine = Windows::of(record, &SeriesSource::Machine).and_then(|machine| machine.waited());
+    // Nobody waited: a kernel that takes back what was not used for a while (DAMON) makes pages be read again without any shortage.
+    if is_machine && waited.is_none_or(|waited| waited < WAITED) && machine.is_some_and(|waited| waited < WAITED) {
+        return None;
+    }
     let why = if is_machine {
         format!("the machine is short of memory, and the limit of {limit} was never reached")
     } else {
         format!("the limit of {limit} is too small for what is used of it")
     };
-    let machine = Windows::of(record, &SeriesSource::Machine).and_then(|machine| machine.waited());
     let evidence = [
         ("refaults_per_second", refaults.map(|_| rate)),
         (EACH, each),
@@ -243,6 +247,15 @@ mod tests {
         let machine = told(&[(FileRefaults, 600), (MemoryLimitHits, 0)]).unwrap();
         assert!(machine.text.ends_with("and the limit of 256Mi was never reached."), "{}", machine.text);
         assert!(machine.advice.contains("End other programs"), "{}", machine.advice);
+        let beside = |waited_us: u64| {
+            found(pressure, |trial| {
+                counted(&SeriesSource::Group, trial, &[(FileRefaults, 600), (MemoryLimitHits, 0)]);
+                counted(&SeriesSource::Machine, trial, &[(MemoryPressureUs, waited_us)]);
+            })
+        };
+        let short = beside(50_000).unwrap();
+        assert!(short.text.ends_with("and the limit of 256Mi was never reached."), "{}", short.text);
+        assert_eq!(beside(1_000), None, "a kernel that takes back what was not used for a while");
         for (name, counters) in [
             ("a cache that is full of what nobody reads again", &[(FileRefaults, 0), (MemoryLimitHits, 4_000)][..]),
             ("some pages", &[(FileRefaults, 3), (MemoryPressureUs, 1_000)]),
