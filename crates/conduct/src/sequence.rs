@@ -35,6 +35,11 @@ impl<'a> Sequence<'a> {
         format!("{}.{part}", self.id)
     }
 
+    /// A study of this sequence that was begun before it was interrupted.
+    pub(crate) fn earlier(&self, part: &str) -> Result<Option<StoredStudy>, Failure> {
+        recorded(&Store::open(&self.store).map_err(Failure::missing)?, &self.name(part))
+    }
+
     /// The name and the seed of the sequence that was begun under this name, or of the newest; or of a new one. Its first study is
     /// called so.
     pub(crate) fn begin(
@@ -145,11 +150,7 @@ impl<'a> Sequence<'a> {
             return Ok(None);
         }
         let store = Store::open(&self.store).map_err(Failure::missing)?;
-        let earlier = match store.load(id) {
-            Ok(earlier) => Some(earlier),
-            Err(StoreError::Unknown { .. }) => None,
-            Err(error) => return Err(Failure::missing(error)),
-        };
+        let earlier = recorded(&store, id)?;
         let mut record = StudyRecord::new(store);
         if let Some(earlier) = &earlier {
             record.go_on_with(earlier.clone());
@@ -170,6 +171,15 @@ impl<'a> Sequence<'a> {
 
     pub(crate) fn note(&self, text: &str) {
         self.bench.paragraph(text, 2);
+    }
+}
+
+/// The study of this whole name, if there is one.
+fn recorded(store: &Store, id: &str) -> Result<Option<StoredStudy>, Failure> {
+    match store.load(id) {
+        Ok(earlier) => Ok(Some(earlier)),
+        Err(StoreError::Unknown { .. }) => Ok(None),
+        Err(error) => Err(Failure::missing(error)),
     }
 }
 

@@ -12,7 +12,7 @@ use stampede_analysis::{
 };
 use stampede_core::{
     Bytes, Candidate, CpuLayout, Cpus, Failures, LeftOut, Limits, Load, Outcome, Percentile, ResourceUse, Role, Rounds,
-    Slo, SloTerm, StudyKind, Topology, Trial,
+    Slo, SloTerm, Study, StudyKind, Topology, Trial,
 };
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{ComparePlan, SizeCopies, SizePlan};
@@ -183,10 +183,14 @@ impl<'a> Sizing<'a> {
         self.introduce();
         let mut longest = Duration::ZERO;
         for number in 1.. {
-            let stage = match self.spent {
-                spent if spent + longest > self.plan.budget => SizeStage::Over,
-                spent if spent > self.plan.budget.mul_f64(SEARCH_SHARE) => SizeStage::Confirm,
-                _ => SizeStage::Search,
+            let earlier = self.sequence.earlier(&part_name(number))?;
+            let stage = match (earlier, self.spent) {
+                // As it was: the budget may be another one now.
+                (Some(StoredStudy { study: Study { rounds: Rounds::Fixed(1), .. }, .. }), _) => SizeStage::Search,
+                (Some(_), _) => SizeStage::Confirm,
+                (None, spent) if spent + longest > self.plan.budget => SizeStage::Over,
+                (None, spent) if spent > self.plan.budget.mul_f64(SEARCH_SHARE) => SizeStage::Confirm,
+                (None, _) => SizeStage::Search,
             };
             let step = size_step(&self.question, &self.grid, &self.readings, stage);
             if stage == SizeStage::Over {

@@ -336,7 +336,8 @@ pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
     lines.extend(memory::growth(view));
     if view.is_out_of_time {
         lines.push(
-            "The time was over before the search was complete: a larger --budget may find a cheaper size.".to_owned(),
+            "The time was over before the search was complete. The same command with --resume and a larger --budget continues it."
+                .to_owned(),
         );
     }
     lines

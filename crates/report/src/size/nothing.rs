@@ -79,7 +79,12 @@ fn stopped(view: &SizeView<'_>, place: usize, cell: &SizeCell) -> String {
             ratio(interval.low),
             ratio(interval.high)
         ),
-        Some(SizeStop::TooFewRounds) => "There were too few rounds to confirm it: use a larger --budget.".to_owned(),
+        // What to do then is said where the time is told.
+        Some(SizeStop::TooFewRounds) if view.is_out_of_time => "There were too few rounds to confirm it.".to_owned(),
+        Some(SizeStop::TooFewRounds) => {
+            "There were too few rounds to confirm it: search fewer sizes (--cpus, --memory, --pools), so that it has its turn."
+                .to_owned()
+        }
         None => "Its trials do not show what stopped it.".to_owned(),
     }
 }

@@ -181,7 +181,7 @@ pub(crate) fn conclusion(view: &ServiceSizeView<'_>) -> Vec<String> {
     }
     if view.is_out_of_time {
         lines.push(
-            "The time was over before the search was complete: a larger --budget may find a cheaper service."
+            "The time was over before the search was complete. The same command with --resume and a larger --budget continues it."
                 .to_owned(),
         );
     }

@@ -10,7 +10,7 @@ use stampede_core::{Topology, UnitExit, UnitId};
 use stampede_seam::Saturation;
 use stampede_testkit::{FakeLaunch, FakeLifetime};
 
-use super::made_up::{BODY, MadeUp, workload};
+use super::made_up::{BODY, MadeUp, Said, workload};
 
 const SLO: &str = "p99<200ms,errors<1%";
 
@@ -95,6 +95,37 @@ fn a_search_that_is_interrupted_is_kept_and_resumed() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(machine.launches() > before);
     assert!(said.report().contains("0.5 CPU, 128Mi"), "{}", said.stdout);
+}
+
+#[test]
+fn a_search_whose_time_was_over_goes_on_with_a_larger_budget() {
+    let app = workload("fatal");
+    let cpus = "0.25,0.3,0.32,0.34,0.36,0.38,0.4,0.45,0.5,0.6,0.8,1";
+    let search = |machine: &MadeUp, more: &[&str]| {
+        let words = ["size", &app, "--runtimes", "php-cli-server", "--load", "open:120", "--slo", SLO, "--seed", "1"];
+        let limits = ["--cpus", cpus, "--memory", "128Mi,256Mi", "--pools", "1,2,4,8", "--duration", "10s"];
+        machine.run(&[&words[..], &limits, &["--json", "-"], more].concat())
+    };
+    let chosen = |said: &Said| (said.code, said.json()["choice"]["size"]["cpus"].as_f64());
+    for budget in ["3m", "4m", "5m"] {
+        let machine = MadeUp::new(by_cpus);
+        let short = search(&machine, &["--budget", budget]);
+        assert_eq!(chosen(&short), (1, None), "{budget}: {short:?}");
+        let conclusion = short.json()["conclusion"].as_str().unwrap().to_owned();
+        assert!(
+            conclusion.ends_with("There were too few rounds to confirm it. The time was over before the search was complete. The same command with --resume and a larger --budget continues it."),
+            "{conclusion}"
+        );
+        let before = machine.launches();
+        let whole = search(&machine, &["--budget", "30m", "--resume"]);
+        assert_eq!(chosen(&whole), (0, Some(0.36)), "{budget}: {whole:?}");
+        let trials = |said: &Said| usize::try_from(said.json()["trials"].as_u64().unwrap()).unwrap();
+        let (first, all) = (trials(&short), trials(&whole));
+        assert!(all > first, "{all} and {first}");
+        assert_eq!(machine.launches() - before, all - first, "what was measured is measured once");
+        // What there is, is told also by who would not have had the time for it.
+        assert_eq!(chosen(&search(&machine, &["--budget", "3m", "--resume"])), chosen(&whole));
+    }
 }
 
 #[test]
