@@ -153,7 +153,7 @@ const SUSPECTS: &[Suspect] = &[
     suspect(GENERATOR_BUSY, "the load generator", always),
     suspect("opcache-off", "the opcode cache, which is off", always),
     suspect("opcache-full", "the opcode cache, which is full", always),
-    suspect("slow-extension", "a development extension", always),
+    suspect("slow-extension", "a development extension", php::is_switched_on),
     suspect("php-debug-build", "a debug build of PHP", always),
     suspect("dev-mode", "development mode", always),
     suspect("jit-is-off", "JIT, which is off", always),

@@ -117,7 +117,7 @@ pub struct PhpReadBack {
     /// What the opcode cache holds after every exchange was answered; absent where nobody told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<OpcodeCache>,
-    /// `APP_ENV` and `APP_DEBUG`, as the application finds them.
+    /// `APP_ENV`, `APP_DEBUG` and `XDEBUG_MODE`, as the application finds them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     /// What Composer's autoloader of the application is; absent where there is none, or nobody told.

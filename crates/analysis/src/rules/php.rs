@@ -18,6 +18,9 @@ const SLOW: [(&str, &str); 7] = [
     ("blackfire", "a profiler"),
 ];
 
+/// An extension that does nothing of what it could do.
+const OFF: &str = "off";
+
 /// Evidence that time stamps are looked at for each request, and not every few seconds.
 const EACH_REQUEST: &str = "each_request";
 
@@ -157,15 +160,50 @@ pub(super) fn timestamps(record: &Record<'_>) -> Option<Finding> {
 
 /// An extension for development is loaded.
 pub(super) fn slow_extension(record: &Record<'_>) -> Option<Finding> {
-    let (name, purpose) = read_back(record)
-        .find_map(|php| SLOW.into_iter().find(|(extension, _)| php.extensions.contains_key(*extension)))?;
+    let loaded = |php: &PhpReadBack| {
+        let here = SLOW.into_iter().filter(|(extension, _)| php.extensions.contains_key(*extension));
+        let state = here.map(|(extension, purpose)| (extension, purpose, mode(php, extension)));
+        state.min_by_key(|(_, _, mode)| mode.as_deref() == Some(OFF))
+    };
+    let (name, purpose, mode) = read_back(record).find_map(loaded)?;
+    let (severity, text) = match mode {
+        Some(mode) if mode == OFF => {
+            (Severity::Info, format!("The PHP extension {name}, {purpose}, is loaded and switched off."))
+        }
+        mode => {
+            let mode = mode.map_or_else(String::new, |mode| format!(" (mode {mode})"));
+            let text =
+                format!("The PHP extension {name}, {purpose}, is loaded{mode}: it slows down every function call.");
+            (Severity::Warning, text)
+        }
+    };
     Some(Finding {
         id: "slow-extension".to_owned(),
-        severity: Severity::Warning,
-        text: format!("The PHP extension {name}, {purpose}, is loaded: it slows down every function call."),
+        severity,
+        text,
         evidence: BTreeMap::new(),
         advice: format!("Unload {name} in production."),
     })
+}
+
+/// What the extension is to do, where it says so; [`OFF`] where that is nothing.
+fn mode(php: &PhpReadBack, extension: &str) -> Option<String> {
+    let setting = |name: &str| php.settings.get(name).cloned();
+    match extension {
+        // The variable takes precedence: <https://xdebug.org/docs/all_settings#mode>. PHP reads `off` in a file as nothing.
+        "xdebug" => {
+            let mode = php.environment.get("XDEBUG_MODE").filter(|mode| !mode.is_empty()).cloned();
+            let mode = mode.or_else(|| setting("xdebug.mode"))?;
+            Some(if mode.is_empty() { OFF.to_owned() } else { mode })
+        }
+        "pcov" => setting("pcov.enabled").filter(|value| value == "0" || value.is_empty()).map(|_| OFF.to_owned()),
+        _ => None,
+    }
+}
+
+/// Whether an extension does what it is there for.
+pub(super) fn is_switched_on(finding: &Finding) -> bool {
+    finding.severity == Severity::Warning
 }
 
 /// PHP was built for debugging.
@@ -193,6 +231,41 @@ mod tests {
     use super::*;
     use crate::rules::Rule;
     use crate::rules::tests::found;
+
+    #[test]
+    fn an_extension_that_is_switched_off_is_told_and_not_suspected() {
+        let map =
+            |pairs: &[(&str, &str)]| pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let told = |extensions: &[(&str, &str)], settings: &[(&str, &str)], environment: &[(&str, &str)]| {
+            let php = PhpReadBack {
+                extensions: map(extensions),
+                settings: map(settings),
+                environment: map(environment),
+                ..PhpReadBack::default()
+            };
+            let finding = found(slow_extension, |trial| trial.php = Some(php.clone())).unwrap();
+            (is_switched_on(&finding), finding.text)
+        };
+        let slows = |what: &str| (true, format!("The PHP extension {what}: it slows down every function call."));
+        let off = |what: &str| (false, format!("The PHP extension {what}, is loaded and switched off."));
+        let xdebug = [("xdebug", "3.2.0")];
+        assert_eq!(told(&xdebug, &[], &[]), slows("xdebug, a debugger, is loaded"));
+        assert_eq!(
+            told(&xdebug, &[("xdebug.mode", "develop")], &[]),
+            slows("xdebug, a debugger, is loaded (mode develop)")
+        );
+        // PHP reads `xdebug.mode = off` as nothing.
+        assert_eq!(told(&xdebug, &[("xdebug.mode", "")], &[]), off("xdebug, a debugger"));
+        assert_eq!(told(&xdebug, &[("xdebug.mode", "develop")], &[("XDEBUG_MODE", "off")]), off("xdebug, a debugger"));
+        let by_variable = told(&xdebug, &[("xdebug.mode", "")], &[("XDEBUG_MODE", "coverage")]);
+        assert_eq!(by_variable, slows("xdebug, a debugger, is loaded (mode coverage)"));
+        let pcov = "pcov, which measures test coverage";
+        assert_eq!(told(&[("pcov", "1")], &[("pcov.enabled", "0")], &[]), off(pcov));
+        assert_eq!(told(&[("pcov", "1")], &[("pcov.enabled", "1")], &[]), slows(&format!("{pcov}, is loaded")));
+        let both = [("pcov", "1"), ("xdebug", "3.2.0")];
+        let one_on = told(&both, &[("pcov.enabled", "1"), ("xdebug.mode", "")], &[]);
+        assert_eq!(one_on, slows(&format!("{pcov}, is loaded")));
+    }
 
     #[test]
     fn time_stamps_weigh_where_each_request_looks_at_many() {
@@ -235,7 +308,7 @@ mod tests {
             autoloader: Some(Autoloader { developers, class_map }),
             ..good.clone()
         };
-        let rows: [(&str, Rule, PhpReadBack, Option<&str>); 19] = [
+        let rows: [(&str, Rule, PhpReadBack, Option<&str>); 20] = [
             ("room in the cache", cache_full, PhpReadBack { cache: cache(false, 0), ..good.clone() }, None),
             ("a full cache", cache_full, PhpReadBack { cache: cache(true, 0), ..good.clone() }, Some("(now unknown)")),
             ("an emptied cache", cache_full, PhpReadBack { cache: cache(false, 2), ..good.clone() }, Some("Raise")),
@@ -279,6 +352,12 @@ mod tests {
                 "a debugger",
                 slow_extension,
                 PhpReadBack { extensions: text("xdebug", "3"), ..good.clone() },
+                Some("xdebug"),
+            ),
+            (
+                "a debugger that is off",
+                slow_extension,
+                PhpReadBack { extensions: text("xdebug", "3"), settings: text("xdebug.mode", ""), ..good.clone() },
                 Some("xdebug"),
             ),
             ("production's autoloader", autoloader, loader(0, true), None),

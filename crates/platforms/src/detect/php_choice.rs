@@ -1,6 +1,7 @@
 //! Finds a chosen build of PHP in the form that a server needs, or says what is there instead.
 
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use stampede_core::{Found, PhpChoice, PhpSapi};
 
@@ -28,11 +29,11 @@ async fn in_series(sapi: PhpSapi, series: Series) -> Result<Installed, String> {
     let folders = search_folders();
     let Series(major, minor) = series;
     match sapi {
-        PhpSapi::Cli => first_of(programs(&folders, "php"), series)
+        PhpSapi::Cli => first_of(by_folder(&folders, "php"), series)
             .await
             .map(Installed::program)
             .map_err(|others| format!("PHP {major}.{minor} as a command line program{others}")),
-        PhpSapi::Fpm => first_of(programs(&folders, "php-fpm"), series)
+        PhpSapi::Fpm => first_of(by_folder(&folders, "php-fpm"), series)
             .await
             .map(Installed::program)
             .map_err(|others| format!("php-fpm of PHP {major}.{minor}{others}")),
@@ -46,13 +47,19 @@ async fn in_series(sapi: PhpSapi, series: Series) -> Result<Installed, String> {
             let of_series = found.into_iter().find(|(of, _)| *of == Some(series) || (is_only && of.is_none()));
             let (_, path) = of_series.ok_or_else(|| format!("{what} of PHP {major}.{minor}{}", instead(names)))?;
             // A library cannot be asked; the other interfaces of the same series come from the same build.
-            let siblings = [programs(&folders, "php"), programs(&folders, "php-fpm")].concat();
+            let siblings = [by_folder(&folders, "php"), by_folder(&folders, "php-fpm")].concat();
             let sibling = first_of(siblings, series).await.map_err(|others| {
                 format!("the program php or php-fpm {major}.{minor}, to tell what {} holds{others}", path.display())
             })?;
             Ok(Installed::library(path, sibling))
         }
     }
+}
+
+/// Programs of that name, with or without a series behind it, folder by folder: of several builds of one series, the one that comes
+/// first on the search path serves and prepares, whatever its programs are called.
+fn by_folder(folders: &[PathBuf], name: &str) -> Vec<PathBuf> {
+    folders.iter().flat_map(|folder| programs(slice::from_ref(folder), name)).collect()
 }
 
 /// The first program of a series, or what was found instead.
@@ -142,4 +149,29 @@ fn instead(mut others: Vec<String>) -> String {
     others.sort();
     others.dedup();
     if others.is_empty() { String::new() } else { format!("; found {}", others.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn of_two_builds_of_a_series_the_first_on_the_search_path_is_taken_in_each_form() {
+        let root = tempfile::tempdir().unwrap();
+        let files = ["own/php8.2", "own/php-fpm8.2", "usr/php", "usr/php8.2", "sbin/php-fpm8.2"];
+        for file in files.map(|file| root.path().join(file)) {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let folders = ["own", "usr", "sbin"].map(|folder| root.path().join(folder));
+        let found =
+            |name| by_folder(&folders, name).into_iter().map(|path| path.strip_prefix(root.path()).unwrap().to_owned());
+        let all = |name| found(name).map(|path| path.display().to_string()).collect::<Vec<_>>();
+        assert_eq!(all("php"), ["own/php8.2", "usr/php", "usr/php8.2"]);
+        assert_eq!(all("php-fpm"), ["own/php-fpm8.2", "sbin/php-fpm8.2"]);
+    }
 }

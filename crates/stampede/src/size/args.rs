@@ -47,7 +47,10 @@ fn in_size(arg: Arg) -> Arg {
         "seed" => arg.help("Seed of the random gaps between requests [default: a random one]").help_heading(SEARCH),
         "resume" => arg
             .value_name("SEARCH")
-            .help("Resume an interrupted search; repeat the same command line [default: the newest]")
+            .help(
+                "Resume a search that was interrupted, or whose time was over with a larger --budget; repeat the same command line \
+                 [default: the newest]",
+            )
             .help_heading(SEARCH),
         "dry_run" | "no_wait" | "ready_timeout" => arg.help_heading(SEARCH),
         _ => arg,
