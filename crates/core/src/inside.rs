@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ServiceKind;
+
 pub use self::native::{InsideCode, InsideNative};
 
 /// Stacks of PHP's threads that were sampled in a window, and the time that they stand for.
@@ -116,9 +118,10 @@ pub struct InsideWait {
 pub enum InsideTarget {
     /// A file or a device.
     File(String),
-    /// The other end of a connection: an address, or the path of a local socket.
+    /// The other end of a connection: an address, or the path of a local socket; of a service of the deployment its name and `at` before
+    /// that.
     Peer(String),
-    /// An address of the deployment that is sampled, as the other end of a connection.
+    /// An address of the deployment's own servers, as the other end of a connection.
     Itself(String),
     /// A socket that takes connections, by its own address.
     Listener(String),
@@ -189,6 +192,17 @@ impl InsideRecord {
                     rename(path);
                 }
                 InsideTarget::Pipe => {}
+            }
+        }
+    }
+
+    /// Says of connections to an address that they lead to a service: `postgres at 127.0.0.1:5432`.
+    pub fn name_peer(&mut self, address: &str, service: ServiceKind) {
+        for stack in &mut self.stacks {
+            if let InsideState::Waiting(InsideWait { target: Some(InsideTarget::Peer(peer)), .. }) = &mut stack.state
+                && peer == address
+            {
+                *peer = format!("{} at {address}", service.id());
             }
         }
     }
@@ -346,6 +360,23 @@ mod tests {
         assert_eq!(first.sampled.last(), Some(&(Duration::from_secs(5)..Duration::from_secs(6))));
         first.go_on(&record(&["main", "a"], &[(&[0, 1], None, 7)]), Duration::from_secs(6));
         assert_eq!(shown(&first)[0], ("main;a".to_owned(), 10));
+    }
+
+    #[test]
+    fn a_connection_to_a_service_says_so() {
+        let mut record = record(&["main"], &[(&[0], None, 1), (&[0], None, 1), (&[0], None, 1)]);
+        let peer = |address: &str| InsideTarget::Peer(address.to_owned());
+        let targets = [peer("127.0.0.1:5432"), peer("127.0.0.1:80"), InsideTarget::File("127.0.0.1:5432".to_owned())];
+        for (stack, target) in record.stacks.iter_mut().zip(targets) {
+            stack.state = InsideState::Waiting(InsideWait { target: Some(target), ..InsideWait::default() });
+        }
+        record.name_peer("127.0.0.1:5432", ServiceKind::Postgres);
+        let shown = record.stacks.iter().map(|stack| match &stack.state {
+            InsideState::Waiting(wait) => wait.to_string(),
+            other => format!("{other:?}"),
+        });
+        let expected = ["kernel from postgres at 127.0.0.1:5432", "kernel from 127.0.0.1:80", "kernel 127.0.0.1:5432"];
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
     }
 
     #[test]

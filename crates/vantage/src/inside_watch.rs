@@ -11,7 +11,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use stampede_core::{InsideEffort, InsideRecord, Limit, MeterSource};
+use stampede_core::{AddressId, Endpoint, InsideEffort, InsideRecord, Limit, MeterSource, ServiceKind};
 use stampede_inside::{JitteredInstants, NativeSampler, SampleCounts, StackProfile, StackSampler, recorded};
 use stampede_priority::{Precedence, ThreadRole};
 use stampede_seam::{InsideTargets, SampleTargets};
@@ -39,14 +39,14 @@ impl InsideWatch {
     pub(crate) fn start(targets: &SampleTargets, window: Range<Instant>) -> io::Result<Option<Self>> {
         let Some(inside) = targets.inside else { return Ok(None) };
         let groups = targets.meters.iter().map(group).collect();
-        let own = targets.listeners.iter().map(|(_, endpoint)| endpoint.to_string()).collect();
+        let (own, services) = told_apart(&targets.listeners);
         let cpus = match targets.cpus {
             Limit::AtMost(cpus) => cpus.cores(),
             Limit::Unlimited => 1.0,
         };
         let (running, stopped) = channel();
         let precedence = Precedence::here();
-        let watched = Watched { groups, own, inside, budget: MOST_COST * cpus, window };
+        let watched = Watched { groups, own, services, inside, budget: MOST_COST * cpus, window };
         let thread = Builder::new().name("sample-inside".to_owned()).spawn(move || {
             precedence.adopt(ThreadRole::Watch);
             watched.sample(&stopped)
@@ -70,6 +70,18 @@ impl InsideWatch {
     }
 }
 
+/// The addresses of a deployment's own servers, and those of its services.
+fn told_apart(listeners: &[(AddressId, Endpoint)]) -> (Vec<String>, Vec<(ServiceKind, String)>) {
+    let (mut own, mut services) = (Vec::new(), Vec::new());
+    for (id, endpoint) in listeners {
+        match ServiceKind::ALL.into_iter().find(|kind| kind.id() == id.as_str()) {
+            Some(kind) => services.push((kind, endpoint.to_string())),
+            None => own.push(endpoint.to_string()),
+        }
+    }
+    (own, services)
+}
+
 /// The folder of a control group in which its processes are listed.
 fn group(meter: &MeterSource) -> PathBuf {
     match meter {
@@ -81,8 +93,10 @@ fn group(meter: &MeterSource) -> PathBuf {
 /// What is sampled, and when.
 struct Watched {
     groups: Vec<PathBuf>,
-    /// Addresses of the deployment.
+    /// Addresses of the deployment's own servers.
     own: Vec<String>,
+    /// Those of its services.
+    services: Vec<(ServiceKind, String)>,
     inside: InsideTargets,
     /// CPU time that samples may take, as a share of a processor.
     budget: f64,
@@ -97,7 +111,7 @@ fn affordable(budget: f64, per_second: u32, looks: u64, cpu: Duration) -> usize 
 
 impl Watched {
     fn sample(self, stopped: &Receiver<()>) -> InsideRecord {
-        let Self { groups, own, inside: InsideTargets { per_second, rests }, budget, window } = self;
+        let Self { groups, own, services, inside: InsideTargets { per_second, rests }, budget, window } = self;
         // Programs are read before the window opens, and their files stay open through it.
         let mut sampler = StackSampler::of_groups(groups);
         let mut native = NativeSampler::new(per_second);
@@ -141,6 +155,7 @@ impl Watched {
         let cpu = thread_time().saturating_sub(ran_before);
         profile.weigh(sampler.time_spent());
         let mut record = recorded(&profile, Some(&sampler), &own);
+        services.iter().for_each(|(service, address)| record.name_peer(address, *service));
         record.effort = InsideEffort { cpu, ..record.effort };
         record.sampled = parts(ended, rests);
         record.native = native.finish();
@@ -191,6 +206,16 @@ mod tests {
         ] {
             assert_eq!(of(cpus, looks, ms), most, "{cpus} CPUs, {looks} looks in {ms} ms");
         }
+    }
+
+    #[test]
+    fn a_service_is_no_server_of_its_own_requests() {
+        let at = |id: &str, port: u16| (AddressId::new(id), Endpoint::Tcp(([127, 0, 0, 1], port).into()));
+        let listeners = [at("front", 80), at("postgres", 5432), at("fpm-2", 9000), at("redis", 6379)];
+        let (own, services) = told_apart(&listeners);
+        assert_eq!(own, ["127.0.0.1:80", "127.0.0.1:9000"]);
+        let expected = [(ServiceKind::Postgres, "127.0.0.1:5432"), (ServiceKind::Redis, "127.0.0.1:6379")];
+        assert_eq!(services, expected.map(|(kind, address)| (kind, address.to_owned())));
     }
 
     #[test]

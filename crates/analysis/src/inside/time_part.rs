@@ -2,7 +2,7 @@
 //!
 //! What is known of names is in tables; nothing here knows a runtime.
 
-use stampede_core::{InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideWait};
+use stampede_core::{InsideFunction, InsideRecord, InsideStack, InsideState, InsideTarget, InsideWait, ServiceKind};
 
 /// A part of what PHP's threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,11 +156,17 @@ fn of_internal(class: Option<&str>, name: &str) -> Option<TimePart> {
     INTERNAL.iter().find(|(begins, _)| full.starts_with(begins)).map(|(_, part)| *part)
 }
 
-/// Whether an address is one that functions of a database wait for in other stacks: what is set free without a call, as a
-/// statement is, waits for it, too.
+/// Whether an address is that of a database: of the deployment's, or one that functions of a database wait for in other stacks. What is
+/// set free without a call, as a statement is, waits for it, too.
 fn is_database(record: &InsideRecord, target: &InsideTarget) -> bool {
-    matches!(target, InsideTarget::Peer(_) | InsideTarget::Itself(_))
-        && record.stacks.iter().any(|stack| {
+    const SERVICES: [ServiceKind; 3] = [ServiceKind::Postgres, ServiceKind::Mariadb, ServiceKind::Pgbouncer];
+    let peer = match target {
+        InsideTarget::Peer(peer) | InsideTarget::Itself(peer) => peer,
+        InsideTarget::File(_) | InsideTarget::Listener(_) | InsideTarget::Pipe => return false,
+    };
+    let service = peer.split_once(" at ").map(|(service, _)| service);
+    SERVICES.iter().any(|kind| service == Some(kind.id()))
+        || record.stacks.iter().any(|stack| {
             let leaf = record.frames(stack).next_back().filter(|leaf| leaf.file.is_none());
             let part = leaf.and_then(|leaf| of_internal(leaf.class.as_deref(), leaf.name.as_deref()?));
             part == Some(TimePart::Database)
@@ -286,6 +292,7 @@ mod tests {
         };
         let running = InsideState::Running;
         let peer = || InsideTarget::Peer("127.0.0.1:3306".to_owned());
+        let named = |service: &str| InsideTarget::Peer(format!("{service} at 127.0.0.1:5432"));
         for (frames, state, part) in [
             (&[][..], running.clone(), TimePart::Outside),
             (&["@/app/index.php"], running.clone(), TimePart::Application),
@@ -323,6 +330,9 @@ mod tests {
             (&["@/app/index.php", "A::b@/app/vendor/nyholm/a.php"], running, TimePart::Libraries),
             (&["@/app/index.php"], wait("write", peer()), TimePart::Output),
             (&["@/app/index.php", "file_get_contents"], wait("poll", peer()), TimePart::Services),
+            // Without the call, as for a statement that is set free.
+            (&["@/app/index.php", "all@/app/a.php"], wait("poll", named("postgres")), TimePart::Database),
+            (&["@/app/index.php", "all@/app/a.php"], wait("poll", named("redis")), TimePart::Services),
             (
                 &["@/app/index.php", "session_start"],
                 wait("flock", InsideTarget::File("/tmp/sess_a".to_owned())),

@@ -47,10 +47,7 @@ fn in_size(arg: Arg) -> Arg {
         "seed" => arg.help("Seed of the random gaps between requests [default: a random one]").help_heading(SEARCH),
         "resume" => arg
             .value_name("SEARCH")
-            .help(
-                "Resume a search that was interrupted, or whose time was over with a larger --budget; repeat the same command line \
-                 [default: the newest]",
-            )
+            .help("Resume a search, with a larger --budget if its time was over; repeat the same command line [default: the newest]")
             .help_heading(SEARCH),
         "dry_run" | "no_wait" | "ready_timeout" => arg.help_heading(SEARCH),
         _ => arg,
