@@ -341,7 +341,7 @@ fn waits(trials: &[Weighed<'_>]) -> Vec<WaitTime> {
                 continue;
             }
             let mut wait = wait.clone();
-            // A database that is part of the deployment is no server of its own requests.
+            // Studies before 2026-11-28 have a database of the deployment among its own servers.
             if let (TimePart::Database, Some(InsideTarget::Itself(address))) = (part, &wait.target) {
                 wait.target = Some(InsideTarget::Peer(address.clone()));
             }

@@ -132,7 +132,7 @@ pub(super) fn session_lock_share(record: &Record<'_>) -> Option<f64> {
 pub(super) fn waits_on_itself(record: &Record<'_>) -> Option<Finding> {
     let inside = Inside::of(record)?;
     let is_itself = |trial: &Weighed<'_>, stack: &InsideStack| {
-        // A database is part of a deployment, too.
+        // Studies before 2026-11-28 have a database of the deployment among its own servers.
         matches!(target(stack), Some(InsideTarget::Itself(_)))
             && TimePart::of(trial.record, stack) == TimePart::Services
     };
