@@ -53,8 +53,8 @@ pub use rules::{Bottleneck, SEEN_INSIDE, SESSION_LOCK, taken_by_others};
 pub use size::{
     Confirmation, FIRST_BLOCKS, Hopeless, MOST_BLOCKS, ServiceCell, ServiceFate, ServiceFound, ServiceQuestion,
     ServiceStep, SizeCell, SizeChoice, SizeFate, SizeFigures, SizeFound, SizeGrid, SizeGrowth, SizeOutcome,
-    SizeQuestion, SizeReading, SizeRole, SizeStage, SizeStep, SizeStop, SizeVerdict, service_found, service_step,
-    size_found, size_step,
+    SizeQuestion, SizeReading, SizeRole, SizeSides, SizeStage, SizeStep, SizeStop, SizeVerdict, service_found,
+    service_step, size_found, size_step,
 };
 pub use stampede_stats::{Interval, NestedVariances, UslFit, Variance, median};
 pub use tune::{

@@ -16,7 +16,7 @@ mod service;
 mod shown;
 mod stop;
 
-pub use self::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, SizeVerdict};
+pub use self::confirmation::{Confirmation, FIRST_BLOCKS, MOST_BLOCKS, SizeSides, SizeVerdict};
 pub use self::grid::{SizeCell, SizeFigures, SizeGrid, SizeOutcome, SizeReading, SizeRole};
 pub use self::growth::SizeGrowth;
 pub use self::hopeless::Hopeless;

@@ -235,13 +235,12 @@ fn search(
 ) -> (SizeFound, usize) {
     let mut readings: Vec<SizeReading> = Vec::new();
     loop {
-        let (cell, roles): (usize, Vec<SizeRole>) = match size_step(question, grid, &readings, SizeStage::Search) {
+        let step = size_step(question, grid, &readings, SizeStage::Search, u32::MAX);
+        let (cell, roles): (usize, Vec<SizeRole>) = match step {
             SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
             // Their memory does not grow.
             SizeStep::Watch { cell } => (cell, vec![SizeRole::Watch]),
-            SizeStep::Confirm { cell, blocks } => {
-                (cell, (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]).collect())
-            }
+            SizeStep::Confirm { cell, blocks, sides } => (cell, (0..blocks).flat_map(|_| sides.roles()).collect()),
             SizeStep::Done => return (size_found(question, grid, &readings), readings.len()),
         };
         for role in roles {

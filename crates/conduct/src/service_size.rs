@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stampede_analysis::{
     FIRST_BLOCKS, MEMORY_MARGIN, MOST_BLOCKS, ServiceCell, ServiceFound, ServiceQuestion, ServiceStep, SizeOutcome,
-    SizeReading, SizeRole, SizeStage, service_found, service_step, took,
+    SizeReading, SizeRole, SizeSides, SizeStage, service_found, service_step, took,
 };
 use stampede_core::{Bytes, Candidate, CpuLayout, Cpus, Failures, Limits, Load, Outcome, StudyKind};
 use stampede_forecast::{
@@ -168,8 +168,8 @@ impl<'a> ServiceSizing<'a> {
                 self.is_out_of_time = next != ServiceStep::Done;
             }
             match service_step(self.question(), &self.cells, &self.readings, stage) {
-                ServiceStep::Confirm { cell, blocks } => {
-                    let Some(took) = self.confirm(&site, number, cell, blocks).await? else { return Ok(()) };
+                ServiceStep::Confirm { cell, blocks, sides } => {
+                    let Some(took) = self.confirm(&site, number, cell, blocks, sides).await? else { return Ok(()) };
                     (spent, longest) = (spent + took, longest.max(took));
                     if is_unusable(&self.readings) {
                         self.sequence.note("no trial says anything of a service");
@@ -221,6 +221,7 @@ impl<'a> ServiceSizing<'a> {
         number: usize,
         place: usize,
         blocks: u32,
+        sides: SizeSides,
     ) -> Result<Option<Duration>, Failure> {
         let (Some(cell), Some(policy)) = (self.cells.get(place), self.policies.get(place)) else {
             return Ok(Some(Duration::ZERO));
@@ -229,10 +230,7 @@ impl<'a> ServiceSizing<'a> {
         let candidate = candidate.ok_or_else(|| Failure::missing("the runtime is gone"))?;
         let name = cell.named(candidate.id.as_str());
         self.sequence.note(&format!("trial {number}: {name}, {blocks} rounds to confirm it"));
-        let roles: &[SizeRole] = match self.plan.headroom > 0.0 {
-            true => &[SizeRole::Load, SizeRole::Headroom],
-            false => &[SizeRole::Load],
-        };
+        let roles: Vec<SizeRole> = sides.roles().collect();
         let limits = Limits { cpus: cell.cpus, memory: cell.memory };
         let instances = (cell.min_instances, cell.max_instances);
         let scaling = Scaling {
@@ -254,7 +252,7 @@ impl<'a> ServiceSizing<'a> {
             services.map_err(|problem| Failure::usage(format!("{name}: {} {}", problem.tunable, problem.problem)))?;
         let id = self.sequence.name(&part_name(number));
         let Some(stored) = self.sequence.services(site, id, &services).await? else { return Ok(None) };
-        self.readings.extend(readings(&stored, roles, (place, 1), self.plan.plan.slo.as_ref()));
+        self.readings.extend(readings(&stored, &roles, (place, 1), self.plan.plan.slo.as_ref()));
         let took = took(&stored.study, &stored.trials, stored.finished_at);
         self.studies.push(stored);
         Ok(Some(took))

@@ -43,6 +43,20 @@ const AT_ONCE: u32 = 16;
 /// Trials that say nothing of a size, before one that does, after which there is nothing to search.
 const MOST_UNUSABLE: usize = 2;
 
+/// How many trials of this length there is time for.
+fn room(left: Duration, longest: Duration) -> u32 {
+    if longest.is_zero() {
+        return u32::MAX;
+    }
+    (left.as_secs_f64() / longest.as_secs_f64()) as u32
+}
+
+/// How many trials a recorded part of a search had.
+fn trials_of(study: &Study) -> u32 {
+    let Rounds::Fixed(blocks) = study.rounds else { return u32::MAX };
+    blocks.saturating_mul(study.cases.len() as u32)
+}
+
 fn part_name(number: usize) -> String {
     format!("size{number:03}")
 }
@@ -181,48 +195,40 @@ impl<'a> Sizing<'a> {
         self.grid = grid(&self.plan);
         self.question = question(&self.plan, &self.grid);
         self.introduce();
+        // The longest trial.
         let mut longest = Duration::ZERO;
         for number in 1.. {
-            let earlier = self.sequence.earlier(&part_name(number))?;
-            let stage = match (earlier, self.spent) {
+            let earlier = self.sequence.earlier(&part_name(number))?.map(|stored| stored.study);
+            let room = room(self.plan.budget.saturating_sub(self.spent), longest);
+            let (stage, room) = match (&earlier, self.spent) {
                 // As it was: the budget may be another one now.
-                (Some(StoredStudy { study: Study { rounds: Rounds::Fixed(1), .. }, .. }), _) => SizeStage::Search,
-                (Some(_), _) => SizeStage::Confirm,
-                (None, spent) if spent + longest > self.plan.budget => SizeStage::Over,
-                (None, spent) if spent > self.plan.budget.mul_f64(SEARCH_SHARE) => SizeStage::Confirm,
-                (None, _) => SizeStage::Search,
+                (Some(study), _) if study.rounds == Rounds::Fixed(1) => (SizeStage::Search, trials_of(study)),
+                (Some(study), _) => (SizeStage::Confirm, trials_of(study)),
+                (None, spent) if spent > self.plan.budget.mul_f64(SEARCH_SHARE) => (SizeStage::Confirm, room),
+                (None, _) => (SizeStage::Search, room),
             };
-            let step = size_step(&self.question, &self.grid, &self.readings, stage);
-            if stage == SizeStage::Over {
-                let next = size_step(&self.question, &self.grid, &self.readings, SizeStage::Confirm);
-                self.is_out_of_time = next != SizeStep::Done;
+            let (cell, blocks, roles) = match size_step(&self.question, &self.grid, &self.readings, stage, room) {
+                SizeStep::Try { cell } => (cell, 1, vec![SizeRole::Search]),
+                SizeStep::Watch { cell } => (cell, 1, vec![SizeRole::Watch]),
+                SizeStep::Confirm { cell, blocks, sides } => (cell, blocks, sides.roles().collect()),
+                SizeStep::Done => {
+                    let (stage, room) = (SizeStage::Confirm, u32::MAX);
+                    let next = size_step(&self.question, &self.grid, &self.readings, stage, room);
+                    self.is_out_of_time = next != SizeStep::Done;
+                    return Ok(());
+                }
+            };
+            let Some(took) = self.trials(&site, number, cell, blocks, &roles).await? else { return Ok(()) };
+            if roles != [SizeRole::Watch] {
+                longest = longest.max(took / (blocks.max(1) * roles.len().max(1) as u32));
             }
-            let (cell, blocks, roles): (usize, u32, &[SizeRole]) = match step {
-                SizeStep::Try { cell } => (cell, 1, &[SizeRole::Search]),
-                SizeStep::Watch { cell } => (cell, 1, &[SizeRole::Watch]),
-                SizeStep::Confirm { cell, blocks } => (cell, blocks, self.sides(cell)),
-                SizeStep::Done => return Ok(()),
-            };
-            let Some(took) = self.trials(&site, number, cell, blocks, roles).await? else { return Ok(()) };
             self.spent += took;
-            longest = longest.max(took);
             if self.says_nothing() {
                 self.sequence.note("no trial is valid");
                 return Ok(());
             }
         }
         Ok(())
-    }
-
-    /// What a size must hold.
-    fn sides(&self, place: usize) -> &'static [SizeRole] {
-        let spare = self.grid.cells().get(place).map_or(0, |cell| cell.spare);
-        match (self.plan.headroom > 0.0, spare > 0) {
-            (true, true) => &[SizeRole::Load, SizeRole::Headroom, SizeRole::Gone],
-            (true, false) => &[SizeRole::Load, SizeRole::Headroom],
-            (false, true) => &[SizeRole::Load, SizeRole::Gone],
-            (false, false) => &[SizeRole::Load],
-        }
     }
 
     /// Measures a size in so many blocks, at each load: how long that took; nothing where it was to end before.

@@ -233,11 +233,11 @@ fn interval(verdict: &Verdict) -> String {
 
 /// What a verdict is about beside the runtimes, where the two run other builds of PHP.
 pub(crate) fn other_php(view: &StudyView<'_>, verdict: &Verdict) -> String {
-    let build =
-        |id: &CaseId| view.study.cases.iter().find(|case| case.id == *id)?.php.as_ref().map(ToString::to_string);
-    match (build(&verdict.a), build(&verdict.b)) {
-        (Some(a), Some(b)) if a != b => {
-            format!("; they run PHP {a} and {b}, so the runtime is not the only difference")
+    let case = |id: &CaseId| view.study.cases.iter().find(|case| case.id == *id);
+    let (Some(a), Some(b)) = (case(&verdict.a), case(&verdict.b)) else { return String::new() };
+    match (&a.php, &b.php) {
+        (Some(own), Some(other)) if own.to_string() != other.to_string() && a.runtime != b.runtime => {
+            format!("; they run PHP {own} and {other}, so the runtime is not the only difference")
         }
         _ => String::new(),
     }

@@ -8,12 +8,13 @@
 use std::cmp::Reverse;
 
 use super::belief::Belief;
-use super::confirmation::{Confirmation, FIRST_BLOCKS, Sides, SizeVerdict};
+use super::confirmation::{Confirmation, FIRST_BLOCKS, SizeSides, SizeVerdict};
 use super::grid::{SizeCell, SizeGrid, SizeReading, SizeRole};
 use super::growth::{SizeGrowth, watched};
 use super::hopeless::{Demand, Hopeless, grows, hopeless, is_no_better};
 use super::question::SizeQuestion;
 use super::shown::{Shown, may_repeat};
+use crate::worker_memory::MEMORY_MARGIN;
 
 /// A size that is expected to save less than this share of what the cheapest costs that seems to hold is not tried.
 const LEAST_GAIN: f64 = 0.004;
@@ -68,17 +69,25 @@ pub enum SizeStep {
         cell: usize,
         /// How many more.
         blocks: u32,
+        /// Of which loads.
+        sides: SizeSides,
     },
     /// The search is over.
     Done,
 }
 
-/// What comes next after these trials.
+/// What comes next after these trials, of which there is time for so many more.
 #[must_use]
-pub fn size_step(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeReading], stage: SizeStage) -> SizeStep {
+pub fn size_step(
+    question: &SizeQuestion,
+    grid: &SizeGrid,
+    readings: &[SizeReading],
+    stage: SizeStage,
+    room: u32,
+) -> SizeStep {
     let (watches, trials) = parted(readings);
     let known = Known::of(question, grid, &trials, &watches);
-    if stage == SizeStage::Over {
+    if stage == SizeStage::Over || room == 0 {
         return SizeStep::Done;
     }
     // Whatever else is found of it may be worth nothing.
@@ -92,8 +101,8 @@ pub fn size_step(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeReadi
     {
         return SizeStep::Try { cell };
     }
-    match known.next_confirmation(&confirmed) {
-        Some((cell, blocks)) => SizeStep::Confirm { cell, blocks },
+    match known.next_confirmation(&confirmed, room) {
+        Some((cell, blocks, sides)) => SizeStep::Confirm { cell, blocks, sides },
         None => SizeStep::Done,
     }
 }
@@ -190,12 +199,14 @@ impl<'a> Known<'a> {
                 places.push(reading.cell);
             }
         }
-        let of = |place: usize| {
-            let spare = self.grid.cells().get(place).map_or(0, |cell| cell.spare);
-            let sides = Sides { headroom: self.question.headroom > 0.0, gone: spare > 0 };
-            Confirmation::of(&self.of_cell(place), self.question.errors, sides)
-        };
+        let of = |place: usize| Confirmation::of(&self.of_cell(place), self.question.errors, self.sides(place));
         places.into_iter().map(|place| (place, of(place))).collect()
+    }
+
+    /// All loads that a size must hold.
+    fn sides(&self, place: usize) -> SizeSides {
+        let spare = self.grid.cells().get(place).map_or(0, |cell| cell.spare);
+        SizeSides { load: true, headroom: self.question.headroom > 0.0, gone: spare > 0 }
     }
 
     /// The size that is tried again: its one trial is bad, and would rule out others that are open.
@@ -266,20 +277,32 @@ impl<'a> Known<'a> {
         largest.map(|(place, _)| place)
     }
 
-    /// The size whose blocks are measured next, and how many of them.
-    fn next_confirmation(&self, confirmations: &[(usize, Confirmation)]) -> Option<(usize, u32)> {
+    /// Whether a refuted size tells of another one, which differs in memory alone: where memory was enough, more of it makes nothing
+    /// quicker, and less does not either.
+    fn tells_of(&self, by: usize, refuted: &Confirmation, place: usize) -> bool {
+        let readings = self.of_cell(by);
+        let (Some(by), Some(cell)) = (self.grid.cells().get(by), self.grid.cells().get(place)) else { return false };
+        let is_alike = SizeCell { memory: by.memory, price: by.price, ..cell.clone() } == *by;
+        is_alike && refuted.reason.is_none() && (cell.memory < by.memory || !is_short_of_memory(by, &readings))
+    }
+
+    /// The size whose blocks are measured next, how many of them, and of what, where that is no more than so many trials.
+    fn next_confirmation(&self, confirmations: &[(usize, Confirmation)], room: u32) -> Option<(usize, u32, SizeSides)> {
         let with = |verdict| confirmations.iter().filter(move |(_, confirmation)| confirmation.verdict == verdict);
+        let has_room =
+            |(_, blocks, sides): &(usize, u32, SizeSides)| *blocks as usize * sides.roles().count() <= room as usize;
         if let Some((cell, open)) = with(SizeVerdict::Open).next() {
-            return Some((*cell, open.blocks_missing()));
+            return Some((*cell, open.missing, open.sides)).filter(has_room);
         }
         let price = |place: usize| self.grid.cells().get(place).map_or(f64::INFINITY, |cell| cell.price);
         let cheapest = with(SizeVerdict::Confirmed).map(|(cell, _)| price(*cell)).reduce(f64::min);
         // One that would be cheaper than what is confirmed, and was near.
-        let is_worth = |(cell, once_more): &(usize, u32)| {
-            *once_more > 0 && cheapest.is_some_and(|cheapest| price(*cell) < cheapest * (1.0 - LEAST_SAVING))
+        let is_worth = |(cell, ..): &(usize, u32, SizeSides)| {
+            cheapest.is_some_and(|cheapest| price(*cell) < cheapest * (1.0 - LEAST_SAVING))
         };
-        let near = with(SizeVerdict::Refuted).filter_map(|(cell, refuted)| Some((*cell, refuted.once_more?)));
-        if let Some(near) = near.filter(is_worth).min_by(|(a, _), (b, _)| price(*a).total_cmp(&price(*b))) {
+        let near = with(SizeVerdict::Refuted).filter_map(|(cell, near)| Some((*cell, near.later?, near.sides)));
+        let near = near.filter(is_worth).filter(has_room);
+        if let Some(near) = near.min_by(|(a, ..), (b, ..)| price(*a).total_cmp(&price(*b))) {
             return Some(near);
         }
         let refuted = with(SizeVerdict::Refuted).count();
@@ -288,8 +311,9 @@ impl<'a> Known<'a> {
             return None;
         }
         let known = |place: usize| confirmations.iter().any(|(cell, _)| *cell == place);
+        let told_by = |place: usize| with(SizeVerdict::Refuted).any(|(by, refuted)| self.tells_of(*by, refuted, place));
         let open: Vec<(usize, f64)> = (0..self.grid.cells().len())
-            .filter(|place| !known(*place) && self.hopeless(*place).is_none())
+            .filter(|place| !known(*place) && !told_by(*place) && self.hopeless(*place).is_none())
             .map(|place| (place, self.holds(place)))
             .collect();
         let next = match cheapest {
@@ -307,8 +331,14 @@ impl<'a> Known<'a> {
                 believed.or_else(|| likely().filter(|(_, holds)| *holds >= PLAUSIBLE))
             }
         };
-        next.map(|(cell, _)| (cell, FIRST_BLOCKS))
+        next.map(|(cell, _)| (cell, FIRST_BLOCKS, self.sides(cell))).filter(has_room)
     }
+}
+
+/// Whether a size needed more memory in some trial than it should have had at the least.
+fn is_short_of_memory(cell: &SizeCell, readings: &[&SizeReading]) -> bool {
+    let peaks = readings.iter().filter_map(|reading| reading.outcome.figures()?.memory_peak);
+    peaks.max().is_some_and(|peak| (cell.memory.get() as f64) < MEMORY_MARGIN * peak.get() as f64)
 }
 
 #[cfg(test)]
@@ -377,15 +407,15 @@ mod tests {
         let grid = grid();
         let mut readings: Vec<SizeReading> = Vec::new();
         loop {
-            let (cell, roles): (usize, Vec<SizeRole>) = match size_step(&QUESTION, &grid, &readings, SizeStage::Search)
-            {
-                SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
-                SizeStep::Confirm { cell, blocks } => {
-                    (cell, (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]).collect())
-                }
-                SizeStep::Done => return readings,
-                SizeStep::Watch { .. } => panic!("memory does not grow"),
-            };
+            let (cell, roles): (usize, Vec<SizeRole>) =
+                match size_step(&QUESTION, &grid, &readings, SizeStage::Search, u32::MAX) {
+                    SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
+                    SizeStep::Confirm { cell, blocks, sides } => {
+                        (cell, (0..blocks).flat_map(|_| sides.roles()).collect())
+                    }
+                    SizeStep::Done => return readings,
+                    SizeStep::Watch { .. } => panic!("memory does not grow"),
+                };
             for role in roles {
                 let outcome = otherwise(readings.len(), outcome(&grid.cells()[cell], limit));
                 readings.push(SizeReading { cell, role, outcome });
@@ -460,18 +490,18 @@ mod tests {
         let question = SizeQuestion { most_cells: 24, recycles: recycles.to_vec(), ..QUESTION };
         let (mut readings, mut watches) = (Vec::new(), 0);
         loop {
-            let (cell, roles): (usize, Vec<SizeRole>) = match size_step(&question, &grid, &readings, SizeStage::Search)
-            {
-                SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
-                SizeStep::Watch { cell } => {
-                    watches += 1;
-                    (cell, vec![SizeRole::Watch])
-                }
-                SizeStep::Confirm { cell, blocks } => {
-                    (cell, (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]).collect())
-                }
-                SizeStep::Done => break,
-            };
+            let (cell, roles): (usize, Vec<SizeRole>) =
+                match size_step(&question, &grid, &readings, SizeStage::Search, u32::MAX) {
+                    SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
+                    SizeStep::Watch { cell } => {
+                        watches += 1;
+                        (cell, vec![SizeRole::Watch])
+                    }
+                    SizeStep::Confirm { cell, blocks, sides } => {
+                        (cell, (0..blocks).flat_map(|_| sides.roles()).collect())
+                    }
+                    SizeStep::Done => break,
+                };
             for role in roles {
                 let mut outcome = outcome(&grid.cells()[cell], 1.5);
                 if let SizeOutcome::Served(figures) = &mut outcome
@@ -517,6 +547,48 @@ mod tests {
     }
 
     #[test]
+    fn a_refuted_size_tells_of_those_that_differ_in_memory_alone() {
+        let grid = grid();
+        let place = |cpus: u32, mib: f64, workers: u32| {
+            let is_it = |cell: &SizeCell| (cell.cpus.millis(), cell.memory.mib(), cell.workers) == (cpus, mib, workers);
+            grid.cells().iter().position(is_it).unwrap()
+        };
+        let blocks = |cell: usize, peak: u64| -> Vec<SizeReading> {
+            let SizeOutcome::Served(figures) = outcome(&grid.cells()[cell], 1.0) else { panic!() };
+            let figures = SizeFigures { times: 1.3, memory_peak: Some(Bytes::from_mib(peak)), ..figures };
+            let roles = (0..4).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]);
+            roles.map(|role| SizeReading { cell, role, outcome: SizeOutcome::Served(figures) }).collect()
+        };
+        let refuted = place(500, 128.0, 2);
+        let tells_of = |peak: u64, other: usize| {
+            let readings = blocks(refuted, peak);
+            let known = Known::of(&QUESTION, &grid, &readings, &[]);
+            let confirmations = known.confirmations();
+            assert_eq!(confirmations[0].1.verdict, SizeVerdict::Refuted);
+            known.tells_of(refuted, &confirmations[0].1, other)
+        };
+        for (other, expected) in [
+            (place(500, 256.0, 2), true),
+            (place(500, 64.0, 2), true),
+            (place(500, 256.0, 4), false),
+            (place(700, 128.0, 2), false),
+        ] {
+            assert_eq!(tells_of(60, other), expected, "{:?}", grid.cells()[other]);
+        }
+        // It may have been slow for want of memory.
+        assert!(!tells_of(120, place(500, 256.0, 2)) && tells_of(120, place(500, 64.0, 2)));
+    }
+
+    #[test]
+    fn what_there_is_no_time_for_is_not_begun() {
+        let (grid, readings) = (grid(), searched(1.5));
+        let first = readings.iter().position(|reading| reading.role.is_block()).unwrap();
+        let step = |room| size_step(&QUESTION, &grid, &readings[..first], SizeStage::Confirm, room);
+        assert_eq!((step(0), step(7)), (SizeStep::Done, SizeStep::Done));
+        assert!(matches!(step(8), SizeStep::Confirm { blocks: 4, .. }), "{:?}", step(8));
+    }
+
+    #[test]
     fn where_nothing_holds_nothing_is_chosen() {
         let found = size_found(&QUESTION, &grid(), &searched(9.0));
         assert_eq!(found.choice, None);
@@ -526,12 +598,12 @@ mod tests {
     #[test]
     fn what_is_next_follows_from_the_trials_alone_and_time_ends_it() {
         let (grid, readings) = (grid(), searched(1.5));
-        let first = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search);
-        assert_eq!(first, size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search));
+        let first = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search, u32::MAX);
+        assert_eq!(first, size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search, u32::MAX));
         let SizeStep::Try { cell } = first else { panic!("{first:?}") };
         assert_eq!(cell, readings[1].cell);
-        assert_eq!(size_step(&QUESTION, &grid, &readings[..1], SizeStage::Over), SizeStep::Done);
-        let confirmed = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Confirm);
+        assert_eq!(size_step(&QUESTION, &grid, &readings[..1], SizeStage::Over, u32::MAX), SizeStep::Done);
+        let confirmed = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Confirm, u32::MAX);
         assert!(matches!(confirmed, SizeStep::Confirm { blocks: FIRST_BLOCKS, .. }), "{confirmed:?}");
         // The largest comes first, as what requests take is seen best there.
         let largest = &grid.cells()[readings[0].cell];

@@ -5,7 +5,7 @@
 
 use stampede_core::{Bytes, Cpus};
 
-use super::confirmation::{Confirmation, FIRST_BLOCKS, Sides, SizeVerdict};
+use super::confirmation::{Confirmation, FIRST_BLOCKS, SizeSides, SizeVerdict};
 use super::grid::SizeReading;
 use super::outcome::SizeChoice;
 use super::search::SizeStage;
@@ -75,6 +75,13 @@ pub struct ServiceQuestion {
     pub errors: Option<f64>,
 }
 
+impl ServiceQuestion {
+    /// All loads that a service must hold.
+    fn sides(self) -> SizeSides {
+        SizeSides { load: true, headroom: self.headroom, gone: false }
+    }
+}
+
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceStep {
@@ -84,6 +91,8 @@ pub enum ServiceStep {
         cell: usize,
         /// How many more.
         blocks: u32,
+        /// Of which loads.
+        sides: SizeSides,
     },
     /// The search is over.
     Done,
@@ -133,7 +142,7 @@ pub fn service_step(
     let found = service_found(question, cells, readings);
     let with = |verdict| found.confirmations.iter().filter(move |(_, confirmation)| confirmation.verdict == verdict);
     if let Some((cell, open)) = with(SizeVerdict::Open).next() {
-        return ServiceStep::Confirm { cell: *cell, blocks: open.blocks_missing() };
+        return ServiceStep::Confirm { cell: *cell, blocks: open.missing, sides: open.sides };
     }
     let chosen = found.choice.as_ref().and_then(|choice| cells.get(choice.cell)).map(|cell| cell.price);
     let most = if chosen.is_some() { MOST_REFUTED } else { MOST_REFUTED_OF_NONE };
@@ -153,7 +162,7 @@ pub fn service_step(
         nearest.filter(|(_, cell)| chosen.is_none() && times(cell) < PLAUSIBLE)
     };
     match cheapest.or_else(nearest) {
-        Some((cell, _)) => ServiceStep::Confirm { cell: *cell, blocks: FIRST_BLOCKS },
+        Some((cell, _)) => ServiceStep::Confirm { cell: *cell, blocks: FIRST_BLOCKS, sides: question.sides() },
         None => ServiceStep::Done,
     }
 }
@@ -167,10 +176,9 @@ pub fn service_found(question: ServiceQuestion, cells: &[ServiceCell], readings:
             places.push(reading.cell);
         }
     }
-    let sides = Sides { headroom: question.headroom, gone: false };
     let of = |place: usize| {
         let ours: Vec<&SizeReading> = readings.iter().filter(|reading| reading.cell == place).collect();
-        (place, Confirmation::of(&ours, question.errors, sides))
+        (place, Confirmation::of(&ours, question.errors, question.sides()))
     };
     let confirmations: Vec<(usize, Confirmation)> = places.into_iter().map(of).collect();
     let known = |place: usize| confirmations.iter().find(|(cell, _)| *cell == place).map(|(_, known)| known);
@@ -258,15 +266,17 @@ mod tests {
     /// A search in which a service answers so many times as slowly as it is forecast to: which were measured, and what was found.
     fn searched(cells: &[ServiceCell], truth: impl Fn(&ServiceCell) -> f64) -> (Vec<usize>, ServiceFound) {
         let (mut readings, mut measured) = (Vec::new(), Vec::new());
-        while let ServiceStep::Confirm { cell, blocks } = service_step(QUESTION, cells, &readings, SizeStage::Confirm) {
+        while let ServiceStep::Confirm { cell, blocks, sides } =
+            service_step(QUESTION, cells, &readings, SizeStage::Confirm)
+        {
             if measured.last() != Some(&cell) {
                 measured.push(cell);
             }
             for block in 0..blocks {
                 // Blocks differ a little.
                 let times = truth(&cells[cell]) * (1.0 + 0.01 * f64::from(block % 3));
-                readings.push(reading(cell, SizeRole::Load, 0.8 * times));
-                readings.push(reading(cell, SizeRole::Headroom, times));
+                let times = |role| if role == SizeRole::Load { 0.8 * times } else { times };
+                readings.extend(sides.roles().map(|role| reading(cell, role, times(role))));
             }
             assert!(readings.len() < 400);
         }

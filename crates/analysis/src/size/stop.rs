@@ -136,7 +136,7 @@ impl SizeStop {
 mod tests {
     use stampede_core::Cpus;
 
-    use super::super::confirmation::Sides;
+    use super::super::confirmation::SizeSides;
     use super::super::grid::{SizeOutcome, SizeRole};
     use super::*;
 
@@ -179,7 +179,7 @@ mod tests {
         };
         let readings: Vec<&SizeReading> = readings.iter().collect();
         let has_blocks = readings.iter().any(|reading| reading.role.is_block());
-        let sides = Sides { headroom: false, gone: false };
+        let sides = SizeSides { load: true, headroom: false, gone: false };
         let confirmation = has_blocks.then(|| Confirmation::of(&readings, question.errors, sides));
         SizeStop::of(&cell, &question, confirmation.as_ref(), &readings)
     }

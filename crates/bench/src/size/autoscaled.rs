@@ -232,9 +232,10 @@ impl Subject {
         let cells: Vec<ServiceCell> = made.iter().zip(&proposals).map(cell).collect();
         let question = ServiceQuestion { headroom: true, errors: Some(0.001) };
         let mut readings: Vec<SizeReading> = Vec::new();
-        while let ServiceStep::Confirm { cell, blocks } = service_step(question, &cells, &readings, SizeStage::Confirm)
+        while let ServiceStep::Confirm { cell, blocks, sides } =
+            service_step(question, &cells, &readings, SizeStage::Confirm)
         {
-            for role in (0..blocks).flat_map(|_| [SizeRole::Load, SizeRole::Headroom]) {
+            for role in (0..blocks).flat_map(|_| sides.roles()) {
                 let outcome = self.trial(&made[cell], role, &mut random);
                 readings.push(SizeReading { cell, role, outcome });
             }
