@@ -562,7 +562,8 @@ mod tests {
         let refuted = place(500, 128.0, 2);
         let tells_of = |peak: u64, other: usize| {
             let readings = blocks(refuted, peak);
-            let known = Known::of(&QUESTION, &grid, &readings, &[]);
+            let question = QUESTION;
+            let known = Known::of(&question, &grid, &readings, &[]);
             let confirmations = known.confirmations();
             assert_eq!(confirmations[0].1.verdict, SizeVerdict::Refuted);
             known.tells_of(refuted, &confirmations[0].1, other)
