@@ -208,7 +208,8 @@ fn what_a_request_s_time_goes_to_is_named_first_and_a_healthy_application_has_no
     for fault in FAULTS.iter().filter(|fault| has_database || !fault.asks) {
         let study = fault.compare(&stage, "nginx-fpm");
         let named = Named { suspected: None, ..Named::all(fault.finding) };
-        assert_eq!(Named::of(&study), named, "{}: {}", fault.name(), study["cases"][0]["inside"]);
+        let [inside, trials] = [&study["cases"][0]["inside"], &study["trials"]];
+        assert_eq!(Named::of(&study), named, "{}: {inside}\nof {trials}", fault.name());
         // All that why adds is the same for each.
         if fault.finding == Some("session-lock") {
             let why = why(&stage, &study, &fault.workload(&stage));
