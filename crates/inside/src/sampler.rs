@@ -41,7 +41,7 @@ pub struct SampleCounts {
     pub taken: u64,
     /// Left out: memory that changed while it was read.
     pub torn: u64,
-    /// Left out: threads that began or ceased to wait while they were looked at, and came to other code.
+    /// Left out: threads that began or ceased to wait while they were looked at.
     pub moved: u64,
     /// Threads that ended.
     pub ended: u64,
@@ -464,18 +464,12 @@ impl WatchedThread {
             Activity::Kernel => PhpWait { call: None, kernel: kernel(), target: None },
             Activity::Call(number, arguments) => explain(process.pid, &process.memory, number, arguments, kernel()),
         };
+        if self.files.times() != Some(times) {
+            return Seen::Moved;
+        }
         let wait = Arc::new(wait);
-        if self.files.times() == Some(times) {
-            self.waiting = Some((times, view.clone(), Arc::clone(&wait)));
-            return Seen::Sample(ThreadState::Waiting(wait), view);
-        }
-        // It ran meanwhile, so that the wait may be the next one. Where many queries wait for less than a look takes, as on a busy machine,
-        // what is left out then is most of a request; one whose code is the same after the wait as before waited in that code.
-        match self.reader.read(&process.memory, functions) {
-            Some(Ok(after)) if after == view => Seen::Sample(ThreadState::Waiting(wait), view),
-            Some(_) => Seen::Moved,
-            None => Seen::Ended,
-        }
+        self.waiting = Some((times, view.clone(), Arc::clone(&wait)));
+        Seen::Sample(ThreadState::Waiting(wait), view)
     }
 }
 

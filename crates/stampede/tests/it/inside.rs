@@ -6,7 +6,7 @@ use std::io::Write as _;
 use serde_json::Value;
 use stampede_analysis::SEEN_INSIDE;
 
-use crate::stage::{Stage, have};
+use crate::stage::{MOST_RUNS, Stage, have};
 
 /// A small application whose time goes to one thing.
 struct Fault {
@@ -25,6 +25,10 @@ struct Fault {
 
 const CONNECT: &str = "<?php\nfunction db(): PDO { return new PDO(sprintf('pgsql:host=%s;port=%s;dbname=%s', getenv('PGHOST'), \
                        getenv('PGPORT'), getenv('PGDATABASE')), getenv('PGUSER'), getenv('PGPASSWORD'), [PDO::ATTR_PERSISTENT => true]); }\n";
+
+/// Fewer requests a second than each of these applications answers on a machine that has time for it: of a few that are answered in a
+/// window nothing is seen.
+const LEAST_ANSWERED: f64 = 20.0;
 
 const FAULTS: &[Fault] = &[
     Fault {
@@ -143,9 +147,18 @@ impl Fault {
             self.set.iter().filter(|set| set.starts_with(runtime)).flat_map(|set| ["--set", *set]).collect();
         let workload = self.workload(stage);
         let compare = ["compare", &workload, "--runtimes", runtime, "--load", self.load];
-        let study = study(stage, &[&compare[..], &set].concat()).unwrap_or_else(|told| panic!("{told}"));
-        stage.assert_nothing_left();
-        study
+        let flags = [&compare[..], &set].concat();
+        for run in 1.. {
+            let study = study(stage, &flags).unwrap_or_else(|told| panic!("{told}"));
+            stage.assert_nothing_left();
+            let answered = study["cases"][0]["summary"]["throughput_rps"]["value"].as_f64().unwrap_or_default();
+            if answered >= LEAST_ANSWERED || run == MOST_RUNS {
+                return study;
+            }
+            let _ =
+                writeln!(std::io::stderr(), "AGAIN after run {run}, which was held up: {answered} req/s: {flags:?}");
+        }
+        unreachable!("a run is the last one")
     }
 }
 
@@ -208,8 +221,8 @@ fn what_a_request_s_time_goes_to_is_named_first_and_a_healthy_application_has_no
     for fault in FAULTS.iter().filter(|fault| has_database || !fault.asks) {
         let study = fault.compare(&stage, "nginx-fpm");
         let named = Named { suspected: None, ..Named::all(fault.finding) };
-        let [inside, trials] = [&study["cases"][0]["inside"], &study["trials"]];
-        assert_eq!(Named::of(&study), named, "{}: {inside}\nof {trials}", fault.name());
+        let [inside, summary] = ["inside", "summary"].map(|part| &study["cases"][0][part]);
+        assert_eq!(Named::of(&study), named, "{}: {inside}\nof {summary}", fault.name());
         // All that why adds is the same for each.
         if fault.finding == Some("session-lock") {
             let why = why(&stage, &study, &fault.workload(&stage));
