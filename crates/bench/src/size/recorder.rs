@@ -19,9 +19,8 @@ use crate::flags::{UnderTest, seconds};
 use crate::jsonl;
 use crate::progress::tell;
 
-/// Warm-up and window of a trial, and what it takes beside them, in seconds.
+/// Warm-up of a trial, and what it takes beside that and its window, in seconds.
 const WARM_UP: u64 = 2;
-const WINDOW: u64 = 20;
 const BESIDE: u64 = 5;
 
 /// How it is to be done.
@@ -84,15 +83,16 @@ impl Slice {
         }
         Ok(format!(
             "workload: {}\ncases:\n{cases}limits: {{cpus: {}, memory: {memory}Mi}}\nload: open:poisson:{}\n\
-             study: {{rounds: 1, duration: {WINDOW}s, warm_up: {WARM_UP}s}}\n",
+             study: {{rounds: 1, duration: {}s, warm_up: {WARM_UP}s}}\n",
             subject.workload,
             f64::from(*cpus) / 1e3,
-            subject.rate * (1.0 + HEADROOM)
+            subject.rate * (1.0 + HEADROOM),
+            subject.window
         ))
     }
 
     fn takes(&self) -> Duration {
-        Duration::from_secs((WARM_UP + WINDOW + BESIDE) * self.cells.len() as u64)
+        Duration::from_secs((WARM_UP + self.subject.window + BESIDE) * self.cells.len() as u64)
     }
 
     /// The trials that say something of their cells.
@@ -254,6 +254,7 @@ mod tests {
             "workload: markdown\n",
             "limits: {cpus: 0.1, memory: 32Mi}\nload: open:poisson:180\n",
             "runtime: nginx-fpm, set: {pm.max_children: '4'}",
+            "duration: 32s, warm_up: 2s",
         ] {
             assert!(plan.contains(part), "{part}\n{plan}");
         }
