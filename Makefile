@@ -224,7 +224,7 @@ bench-size:
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench size --output docs/bench-size.md $(BENCH)
 
-# Records what bench-size replays, on a quiet machine: 162 cells of three to ten trials of 39 and 55 s take seven to nine hours, and it goes on
+# Records what bench-size replays, on a quiet machine: 162 cells of three to ten trials of 39 and 55 s take six and a half hours and more, and it goes on
 # where it was left.
 bench-sizes:
 	@scripts/packages.sh findings

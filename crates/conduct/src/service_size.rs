@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stampede_analysis::{
     FIRST_BLOCKS, MEMORY_MARGIN, MOST_BLOCKS, ServiceCell, ServiceFound, ServiceQuestion, ServiceStep, SizeOutcome,
-    SizeReading, SizeRole, SizeSides, SizeStage, service_found, service_step, took,
+    SizeReading, SizeRole, SizeSides, service_found, service_step, took,
 };
 use stampede_core::{Bytes, Candidate, CpuLayout, Cpus, Failures, Limits, Load, Outcome, StudyKind};
 use stampede_forecast::{
@@ -21,7 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Bench, Ended, attend};
 use crate::sequence::Sequence;
 use crate::site::Site;
-use crate::size::readings;
+use crate::size::{readings, room};
 
 /// How long a load that never changes is simulated, after how long: autoscalers average over a minute, and on Cloud Run the
 /// instances of the beginning stay for their idle time beside it.
@@ -160,23 +160,25 @@ impl<'a> ServiceSizing<'a> {
         let site = self.sequence.site("size", &plan, pinning, stop).await?;
         self.introduce();
         let Some(mut spent) = self.calibrate(&site).await? else { return Ok(()) };
+        // The longest trial.
         let mut longest = Duration::ZERO;
         for number in 2.. {
-            let stage = if spent + longest > self.plan.budget { SizeStage::Over } else { SizeStage::Confirm };
-            if stage == SizeStage::Over {
-                let next = service_step(self.question(), &self.cells, &self.readings, SizeStage::Confirm);
-                self.is_out_of_time = next != ServiceStep::Done;
-            }
-            match service_step(self.question(), &self.cells, &self.readings, stage) {
+            let room = room(self.plan.budget.saturating_sub(spent), longest);
+            match service_step(self.question(), &self.cells, &self.readings, room) {
                 ServiceStep::Confirm { cell, blocks, sides } => {
                     let Some(took) = self.confirm(&site, number, cell, blocks, sides).await? else { return Ok(()) };
-                    (spent, longest) = (spent + took, longest.max(took));
+                    let trials = blocks.max(1) * sides.roles().count().max(1) as u32;
+                    (spent, longest) = (spent + took, longest.max(took / trials));
                     if is_unusable(&self.readings) {
                         self.sequence.note("no trial says anything of a service");
                         return Ok(());
                     }
                 }
-                ServiceStep::Done => return Ok(()),
+                ServiceStep::Done => {
+                    let next = service_step(self.question(), &self.cells, &self.readings, u32::MAX);
+                    self.is_out_of_time = next != ServiceStep::Done;
+                    return Ok(());
+                }
             }
         }
         Ok(())

@@ -43,12 +43,13 @@ const AT_ONCE: u32 = 16;
 /// Trials that say nothing of a size, before one that does, after which there is nothing to search.
 const MOST_UNUSABLE: usize = 2;
 
-/// How many trials of this length there is time for.
-fn room(left: Duration, longest: Duration) -> u32 {
-    if longest.is_zero() {
-        return u32::MAX;
+/// How many trials as long as the longest there is time for; before the first, any number.
+pub(crate) fn room(left: Duration, longest: Duration) -> u32 {
+    match (left, longest) {
+        (Duration::ZERO, _) => 0,
+        (_, Duration::ZERO) => u32::MAX,
+        _ => left.div_duration_f64(longest) as u32,
     }
-    (left.as_secs_f64() / longest.as_secs_f64()) as u32
 }
 
 /// How many trials a recorded part of a search had.
@@ -313,7 +314,7 @@ impl<'a> Sizing<'a> {
     fn of_rounds(&self, place: usize) -> Option<String> {
         let confirmations = self.found().confirmations;
         let (_, confirmation) = confirmations.iter().find(|(cell, _)| *cell == place)?;
-        let Confirmation { blocks, verdict, reason, over, .. } = confirmation;
+        let Confirmation { verdict, reason, over, .. } = confirmation;
         let worst = confirmation.worst();
         let times = worst.map(|of| format!("{:.2} of its limit, at most {:.2}, ", of.value, of.high));
         let verdict = match (verdict, reason) {
@@ -326,7 +327,8 @@ impl<'a> Sizing<'a> {
         let over = over.filter(|over| over.high >= 1.0).map(|over| {
             format!("{:.2} times as many requests beyond it as may be, at most {:.2}, ", over.value, over.high)
         });
-        Some(format!("{verdict}: {}{}in {blocks} rounds", times.unwrap_or_default(), over.unwrap_or_default()))
+        let [times, over] = [times, over].map(Option::unwrap_or_default);
+        Some(format!("{verdict}: {times}{over}in {}", confirmation.rounds()))
     }
 
     /// Whether trials were made of which none tells of a size.

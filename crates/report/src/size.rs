@@ -213,16 +213,16 @@ fn tried(view: &SizeView<'_>) -> Table {
 }
 
 fn outcome(view: &SizeView<'_>, place: usize) -> String {
-    let blocks = blocks_of(view, place).map(|confirmation| confirmation.blocks).unwrap_or_default();
+    let rounds = blocks_of(view, place).map(Confirmation::rounds).unwrap_or_default();
     match view.found.fates.get(place) {
         Some(SizeFate::Confirmed) => {
             let chosen = view.found.choice.as_ref().is_some_and(|choice| choice.cell == place);
             let what = if chosen { "CHOSEN: holds" } else { "holds" };
-            format!("{what}, shown in {blocks} rounds")
+            format!("{what}, shown in {rounds}")
         }
         Some(SizeFate::Refuted) => match blocks_of(view, place).and_then(|blocks| blocks.reason.as_ref()) {
             Some(reason) => reason.clone(),
-            None => format!("not confirmed in {blocks} rounds"),
+            None => format!("not confirmed in {rounds}"),
         },
         Some(SizeFate::Held) => match trials(view, place).count() {
             0 | 1 => "held in one trial".to_owned(),
@@ -345,7 +345,7 @@ pub(crate) fn conclusion(view: &SizeView<'_>) -> Vec<String> {
 
 /// How sure that is.
 fn shown_by(confirmation: &Confirmation, at: &Load, headroom: f64) -> String {
-    let Confirmation { blocks, load, headroom: more, gone, errors, .. } = confirmation;
+    let Confirmation { load, headroom: more, gone, errors, .. } = confirmation;
     let side = |interval: &stampede_analysis::Interval, at: String| {
         format!("{} of the limit {at} (at most {})", ratio(interval.value), ratio(interval.high))
     };
@@ -360,8 +360,9 @@ fn shown_by(confirmation: &Confirmation, at: &Load, headroom: f64) -> String {
         (failed, of) => format!("{failed} of {of} requests without a right answer"),
     };
     format!(
-        "Its response times were {}, {errors}, in {blocks} rounds that were not used to choose it.",
-        sides.join(" and ")
+        "Its response times were {}, {errors}, in {} that were not used to choose it.",
+        sides.join(" and "),
+        confirmation.rounds()
     )
 }
 

@@ -15,15 +15,14 @@ pub const MOST_BLOCKS: u32 = CONFIRMING_BLOCKS[CONFIRMING_BLOCKS.len() - 1];
 /// dearer.
 const LATER_BLOCKS: [u32; 2] = [2 * MOST_BLOCKS, 4 * MOST_BLOCKS];
 
-/// How often each look shows of a size that it holds what it misses by a hair, and all together as often as their sum (Bonferroni): 0.61 %.
-/// The first have least: shares of slow requests are skewed, and few blocks without a burst look better than they are. With 0.125 %
-/// each, `make bench-size` saw 2 of 400 choices of one application at 1.12 times the limit.
+/// How often each look shows that a size holds what it misses by a hair, if blocks were normal, and all together as often as their sum
+/// (Bonferroni): 0.61 %. The first have least: shares of slow requests are skewed, and few blocks without a burst look better than they
+/// are. Measured in ADR 47.
 const ERRORS: [f64; CONFIRMING_BLOCKS.len() + LATER_BLOCKS.len()] =
     [0.000_1, 0.000_5, 0.001, 0.001_5, 0.001_5, 0.001_5];
 
-/// A size is given up before its last look where its mean is beyond a limit unless chance had it so, which it has so often. With one
-/// half, which gives up whatever has a mean beyond it, `make bench-size` saw 72 % of the choices of one application within 5 % of the
-/// cheapest, where it is 92 % with this.
+/// A size is given up before its last look where its mean is beyond a limit unless chance had it so, which it has so often. One half
+/// would give up whatever has a mean beyond it. Measured in ADR 47.
 const CHANCE: f64 = 0.2;
 
 /// What a confirmation came to.
@@ -42,6 +41,8 @@ pub enum SizeVerdict {
 pub struct Confirmation {
     /// Blocks that count, of the side that has the most.
     pub blocks: u32,
+    /// The same of the side that has the fewest.
+    pub fewest: u32,
     /// How many times its limit the worst response time was at the load: the geometric mean of the blocks, with its interval.
     pub load: Option<Interval>,
     /// The same at the load with its headroom.
@@ -81,6 +82,11 @@ impl SizeSides {
     pub fn roles(self) -> impl Iterator<Item = SizeRole> {
         let all = [(self.load, SizeRole::Load), (self.headroom, SizeRole::Headroom), (self.gone, SizeRole::Gone)];
         all.into_iter().filter(|(is_in, _)| *is_in).map(|(_, role)| role)
+    }
+
+    /// How many trials so many blocks are.
+    pub(super) fn trials(self, blocks: u32) -> u32 {
+        blocks.saturating_mul(self.roles().count() as u32)
     }
 }
 
@@ -173,6 +179,7 @@ impl Confirmation {
             [SizeRole::Load, SizeRole::Headroom, SizeRole::Gone].map(is_measured);
         Self {
             blocks: sides.iter().map(|side| side.blocks).max().unwrap_or(0),
+            fewest: sides.iter().map(|side| side.blocks).min().unwrap_or(0),
             load,
             headroom,
             gone,
@@ -184,6 +191,13 @@ impl Confirmation {
             missing,
             later,
         }
+    }
+
+    /// `4 rounds`, or `4 to 16 rounds` where some loads were measured more often than others.
+    #[must_use]
+    pub fn rounds(&self) -> String {
+        let Self { blocks, fewest, .. } = self;
+        if fewest == blocks { format!("{blocks} rounds") } else { format!("{fewest} to {blocks} rounds") }
     }
 
     /// The side with the longest response times beside the load, or the load.
@@ -323,7 +337,8 @@ mod tests {
         assert_eq!(headroom.roles().collect::<Vec<_>>(), [SizeRole::Headroom]);
         let near: Vec<f64> = near.iter().cycle().take(16).copied().collect();
         let last = of(&quick, &near);
-        assert_eq!((last.verdict, last.blocks), (SizeVerdict::Confirmed, 16));
+        assert_eq!((last.verdict, &last.rounds()[..]), (SizeVerdict::Confirmed, "4 to 16 rounds"));
+        assert_eq!(first.rounds(), "4 rounds");
         assert!(last.load.is_some_and(|load| load.high < 0.5), "{last:?}");
     }
 

@@ -46,8 +46,6 @@ pub enum SizeStage {
     Search,
     /// It may confirm what it found.
     Confirm,
-    /// It ends.
-    Over,
 }
 
 /// What comes next.
@@ -87,7 +85,7 @@ pub fn size_step(
 ) -> SizeStep {
     let (watches, trials) = parted(readings);
     let known = Known::of(question, grid, &trials, &watches);
-    if stage == SizeStage::Over || room == 0 {
+    if room == 0 {
         return SizeStep::Done;
     }
     // Whatever else is found of it may be worth nothing.
@@ -289,8 +287,7 @@ impl<'a> Known<'a> {
     /// The size whose blocks are measured next, how many of them, and of what, where that is no more than so many trials.
     fn next_confirmation(&self, confirmations: &[(usize, Confirmation)], room: u32) -> Option<(usize, u32, SizeSides)> {
         let with = |verdict| confirmations.iter().filter(move |(_, confirmation)| confirmation.verdict == verdict);
-        let has_room =
-            |(_, blocks, sides): &(usize, u32, SizeSides)| *blocks as usize * sides.roles().count() <= room as usize;
+        let has_room = |(_, blocks, sides): &(usize, u32, SizeSides)| sides.trials(*blocks) <= room;
         if let Some((cell, open)) = with(SizeVerdict::Open).next() {
             return Some((*cell, open.missing, open.sides)).filter(has_room);
         }
@@ -603,7 +600,7 @@ mod tests {
         assert_eq!(first, size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search, u32::MAX));
         let SizeStep::Try { cell } = first else { panic!("{first:?}") };
         assert_eq!(cell, readings[1].cell);
-        assert_eq!(size_step(&QUESTION, &grid, &readings[..1], SizeStage::Over, u32::MAX), SizeStep::Done);
+        assert_eq!(size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search, 0), SizeStep::Done);
         let confirmed = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Confirm, u32::MAX);
         assert!(matches!(confirmed, SizeStep::Confirm { blocks: FIRST_BLOCKS, .. }), "{confirmed:?}");
         // The largest comes first, as what requests take is seen best there.

@@ -8,7 +8,6 @@ use stampede_core::{Bytes, Cpus};
 use super::confirmation::{Confirmation, FIRST_BLOCKS, SizeSides, SizeVerdict};
 use super::grid::SizeReading;
 use super::outcome::SizeChoice;
-use super::search::SizeStage;
 
 /// Services that are refuted before the search ends where one was confirmed, and where none was.
 const MOST_REFUTED: usize = 2;
@@ -128,21 +127,22 @@ pub struct ServiceFound {
     pub corrections: Vec<f64>,
 }
 
-/// What comes next after these trials. `cells` are the cheapest first.
+/// What comes next after these trials, of which there is time for so many more. `cells` are the cheapest first.
 #[must_use]
 pub fn service_step(
     question: ServiceQuestion,
     cells: &[ServiceCell],
     readings: &[SizeReading],
-    stage: SizeStage,
+    room: u32,
 ) -> ServiceStep {
-    if stage == SizeStage::Over {
-        return ServiceStep::Done;
-    }
+    let confirm = |cell: usize, blocks: u32, sides: SizeSides| match sides.trials(blocks) {
+        trials if trials > room => ServiceStep::Done,
+        _ => ServiceStep::Confirm { cell, blocks, sides },
+    };
     let found = service_found(question, cells, readings);
     let with = |verdict| found.confirmations.iter().filter(move |(_, confirmation)| confirmation.verdict == verdict);
     if let Some((cell, open)) = with(SizeVerdict::Open).next() {
-        return ServiceStep::Confirm { cell: *cell, blocks: open.missing, sides: open.sides };
+        return confirm(*cell, open.missing, open.sides);
     }
     let chosen = found.choice.as_ref().and_then(|choice| cells.get(choice.cell)).map(|cell| cell.price);
     let most = if chosen.is_some() { MOST_REFUTED } else { MOST_REFUTED_OF_NONE };
@@ -162,7 +162,7 @@ pub fn service_step(
         nearest.filter(|(_, cell)| chosen.is_none() && times(cell) < PLAUSIBLE)
     };
     match cheapest.or_else(nearest) {
-        Some((cell, _)) => ServiceStep::Confirm { cell: *cell, blocks: FIRST_BLOCKS, sides: question.sides() },
+        Some((cell, _)) => confirm(*cell, FIRST_BLOCKS, question.sides()),
         None => ServiceStep::Done,
     }
 }
@@ -266,9 +266,7 @@ mod tests {
     /// A search in which a service answers so many times as slowly as it is forecast to: which were measured, and what was found.
     fn searched(cells: &[ServiceCell], truth: impl Fn(&ServiceCell) -> f64) -> (Vec<usize>, ServiceFound) {
         let (mut readings, mut measured) = (Vec::new(), Vec::new());
-        while let ServiceStep::Confirm { cell, blocks, sides } =
-            service_step(QUESTION, cells, &readings, SizeStage::Confirm)
-        {
+        while let ServiceStep::Confirm { cell, blocks, sides } = service_step(QUESTION, cells, &readings, u32::MAX) {
             if measured.last() != Some(&cell) {
                 measured.push(cell);
             }
@@ -325,7 +323,9 @@ mod tests {
         cells[0].fits = false;
         let (measured, found) = searched(&cells, |cell| cell.times);
         assert_eq!((measured, chosen(&found), found.fates[0]), (vec![1], Some(1), ServiceFate::TooLarge));
-        assert_eq!(service_step(QUESTION, &cells, &[], SizeStage::Over), ServiceStep::Done);
+        let step = |room| service_step(QUESTION, &cells, &[], room);
+        assert_eq!(step(7), ServiceStep::Done);
+        assert!(matches!(step(8), ServiceStep::Confirm { blocks: 4, .. }));
     }
 
     #[test]

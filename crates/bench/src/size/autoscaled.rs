@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use stampede_analysis::{
-    ServiceCell, ServiceQuestion, ServiceStep, SizeFigures, SizeOutcome, SizeReading, SizeRole, SizeStage,
-    service_found, service_step,
+    ServiceCell, ServiceQuestion, ServiceStep, SizeFigures, SizeOutcome, SizeReading, SizeRole, service_found,
+    service_step,
 };
 use stampede_core::{Arrivals, Bytes, Cpus, Random, Rate, Schedule};
 use stampede_forecast::{
@@ -232,9 +232,7 @@ impl Subject {
         let cells: Vec<ServiceCell> = made.iter().zip(&proposals).map(cell).collect();
         let question = ServiceQuestion { headroom: true, errors: Some(0.001) };
         let mut readings: Vec<SizeReading> = Vec::new();
-        while let ServiceStep::Confirm { cell, blocks, sides } =
-            service_step(question, &cells, &readings, SizeStage::Confirm)
-        {
+        while let ServiceStep::Confirm { cell, blocks, sides } = service_step(question, &cells, &readings, u32::MAX) {
             for role in (0..blocks).flat_map(|_| sides.roles()) {
                 let outcome = self.trial(&made[cell], role, &mut random);
                 readings.push(SizeReading { cell, role, outcome });

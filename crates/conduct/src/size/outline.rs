@@ -36,7 +36,11 @@ pub fn size_outline(plan: &SizePlan) -> String {
         between(&plan.memory),
         between(&plan.pools),
         if plan.replicas == [1] { String::new() } else { format!(", {} replicas", between(&plan.replicas)) },
-        trials((&plan.load, plan.headroom), [plan.plan.warm_up, plan.plan.duration, plan.budget])
+        trials(
+            ", or more where there is time",
+            (&plan.load, plan.headroom),
+            [plan.plan.warm_up, plan.plan.duration, plan.budget]
+        )
     )
 }
 
@@ -55,7 +59,7 @@ pub fn service_size_outline(plan: &ServiceSizePlan) -> String {
         between(&plan.concurrency),
         between(&plan.min_instances),
         plan.max_instances,
-        trials((&plan.load, plan.headroom), [plan.plan.warm_up, plan.plan.duration, plan.budget])
+        trials("", (&plan.load, plan.headroom), [plan.plan.warm_up, plan.plan.duration, plan.budget])
     )
 }
 
@@ -68,10 +72,11 @@ fn between<T: Display + PartialEq>(levels: &[T]) -> String {
     }
 }
 
-fn trials((load, headroom): (&dyn Display, f64), [warm_up, duration, budget]: [Duration; 3]) -> String {
+/// `later` is what is measured beyond the most rounds.
+fn trials(later: &str, (load, headroom): (&dyn Display, f64), [warm_up, duration, budget]: [Duration; 3]) -> String {
     let more = if headroom > 0.0 { format!(" and {:.0} % more", headroom * 100.0) } else { String::new() };
     format!(
-        "load {load}{more}; each trial has {} of warm-up and is measured for {}, {FIRST_BLOCKS} to {MOST_BLOCKS} rounds confirm a size, {} in all\n",
+        "load {load}{more}; each trial has {} of warm-up and is measured for {}, {FIRST_BLOCKS} to {MOST_BLOCKS} rounds confirm a size{later}, {} in all\n",
         short_time(warm_up),
         short_time(duration),
         short_time(budget)

@@ -119,17 +119,17 @@ fn services(view: &ServiceSizeView<'_>) -> Vec<String> {
 }
 
 fn outcome(view: &ServiceSizeView<'_>, place: usize) -> String {
-    let blocks = blocks_of(view, place).map(|confirmation| confirmation.blocks).unwrap_or_default();
+    let rounds = blocks_of(view, place).map(Confirmation::rounds).unwrap_or_default();
     match view.found.fates.get(place) {
         Some(ServiceFate::Confirmed) => {
             let chosen = view.found.choice.as_ref().is_some_and(|choice| choice.cell == place);
-            format!("{}, shown in {blocks} rounds", if chosen { "CHOSEN: holds" } else { "holds" })
+            format!("{}, shown in {rounds}", if chosen { "CHOSEN: holds" } else { "holds" })
         }
         Some(ServiceFate::Refuted) => match blocks_of(view, place).and_then(|blocks| blocks.reason.as_ref()) {
             Some(reason) => reason.clone(),
-            None => format!("not confirmed in {blocks} rounds"),
+            None => format!("not confirmed in {rounds}"),
         },
-        Some(ServiceFate::Open) => format!("{blocks} rounds do not decide"),
+        Some(ServiceFate::Open) => format!("{rounds} do not decide"),
         Some(ServiceFate::TooLarge) => "too large to be measured here".to_owned(),
         Some(ServiceFate::Forecast) | None => String::new(),
     }
