@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use object::elf::{EM_AARCH64, EM_X86_64, FileHeader64, PF_W, PT_LOAD};
 use object::read::ReadCache;
+use object::read::StringTable;
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
 use object::{Endianness, ReadRef};
 
@@ -58,8 +59,10 @@ const PAGE: u64 = 4096;
 const VERSION_TEXT: &[u8] = b"X-Powered-By: PHP/";
 
 impl PhpObject {
-    /// Looks into a file; `None` where it cannot be read as an ELF file.
-    pub(crate) fn look(path: &Path) -> Option<Looked> {
+    /// Looks into a file, thoroughly where it is likely to hold PHP: into all of its symbols, and for PHP's text where it has none. Of
+    /// others what they export is enough: a database has fifty libraries, some of them as large as PHP. `None` where it cannot be
+    /// read as an ELF file.
+    pub(crate) fn look(path: &Path, is_likely: bool) -> Option<Looked> {
         let cache = ReadCache::new(File::open(path).ok()?);
         let data = &cache;
         let header = FileHeader64::<Endianness>::parse(data);
@@ -74,15 +77,23 @@ impl PhpObject {
         }
         let sections = header.sections(endian, data).ok()?;
         let mut found = Symbols::default();
-        for kind in [object::elf::SHT_DYNSYM, object::elf::SHT_SYMTAB] {
+        let tables = [object::elf::SHT_DYNSYM, object::elf::SHT_SYMTAB];
+        for kind in tables.into_iter().take(if is_likely { 2 } else { 1 }) {
             let table = sections.symbols(endian, data, kind).ok()?;
+            // All names in one piece: one by one they would be read from the file so.
+            let names = sections.section(table.string_section()).and_then(|section| section.data(endian, data));
+            let names = names.unwrap_or_default();
+            let names = StringTable::new(names, 0, names.len() as u64);
             for symbol in table.iter().filter(|symbol| !symbol.is_undefined(endian)) {
-                found.note(symbol.name(endian, table.strings()).unwrap_or_default(), symbol.st_value(endian));
+                found.note(symbol.name(endian, names).unwrap_or_default(), symbol.st_value(endian));
             }
             // Local symbols matter only for the table of threads.
             if found.executor.is_some() {
                 break;
             }
+        }
+        if !is_likely && found.globals().is_none() {
+            return Some(Looked::NoSymbols { says_php: false });
         }
         let read_only = sections.iter().filter(|section| {
             sections.section_name(endian, section).is_ok_and(|name| name == b".rodata" || name == b".data.rel.ro")

@@ -183,10 +183,12 @@ impl PhpObjects {
             }
         }
         // The program's own file is the first of them; a library of PHP comes before it.
+        let own = candidates.first().map(|mapping| mapping.file.clone());
         candidates.sort_by_key(|mapping| !is_called_php(mapping));
         let mut problem = AttachProblem::NoPhp;
         for mapping in candidates {
-            let looked = self.looked.entry(mapping.file.clone()).or_insert_with(|| look(pid, mapping));
+            let is_likely = is_called_php(mapping) || own.as_ref() == Some(&mapping.file);
+            let looked = self.looked.entry(mapping.file.clone()).or_insert_with(|| look(pid, mapping, is_likely));
             let path = || PathBuf::from(&mapping.path);
             match looked {
                 Some(Looked::Php(object)) => return Ok((Arc::clone(object), mapping)),
@@ -206,12 +208,12 @@ fn is_called_php(mapping: &Mapping) -> bool {
 }
 
 /// Looks into a mapped file by the path that the process sees, or, when another stands there now, by the mapping.
-fn look(pid: u32, mapping: &Mapping) -> Option<Looked> {
+fn look(pid: u32, mapping: &Mapping, is_likely: bool) -> Option<Looked> {
     use std::os::unix::fs::MetadataExt as _;
     let path = PathBuf::from(format!("/proc/{pid}/root{}", mapping.path));
     let is_same = fs::metadata(&path).is_ok_and(|file| file.ino() == mapping.file.1);
     let by_mapping = || PathBuf::from(format!("/proc/{pid}/map_files/{:x}-{:x}", mapping.start, mapping.end));
-    PhpObject::look(&if is_same { path } else { by_mapping() })
+    PhpObject::look(&if is_same { path } else { by_mapping() }, is_likely)
 }
 
 fn not_allowed() -> AttachProblem {

@@ -321,21 +321,26 @@ fn workers_that_are_replaced_cost_no_answer() {
     ] {
         let mut settings = settings.to_vec();
         settings.push(("pm.max_requests", max_requests));
-        let load = Drive { connections, pause: Duration::ZERO, length: millis(1500) };
-        let (seen, before, left) = Served { settings, ..Served::default() }.run(async |running| {
+        Served { settings, ..Served::default() }.run(async |running| {
             wait_until_ready(&*running).await;
             let before = running.forks();
-            let load = drive(&*running, load);
-            let result = tokio::task::spawn_blocking(|| load.finish()).await.unwrap();
-            let left = running.forks().intersection(&before).count();
+            // nginx's own stays, and each worker of the pool is another one once it has had its share of requests: on a
+            // slow machine the first load may have too few of them.
+            let stay = if max_requests == "0" { before.len() } else { 1 };
+            for loads in 1.. {
+                let load = drive(&*running, Drive { connections, pause: Duration::ZERO, length: millis(1500) });
+                let result = tokio::task::spawn_blocking(|| load.finish()).await.unwrap();
+                let (seen, left) = (Seen::of(result), running.forks().intersection(&before).count());
+                let name = format!("{pool}, pm.max_requests {max_requests}, {connections} connections");
+                eprintln!("{name}: {seen}; {left} of {} processes are left", before.len());
+                assert_eq!((seen.bad_gateway, seen.cut), (0, 0), "{name}: {seen}");
+                if left == stay {
+                    break;
+                }
+                assert!(left > stay && loads < 20, "{name}: {left} are left after {loads} loads");
+            }
             running.stop().await.unwrap();
-            (Seen::of(result), before.len(), left)
         });
-        let name = format!("{pool}, pm.max_requests {max_requests}, {connections} connections");
-        eprintln!("{name}: {seen}; {left} of {before} processes are left");
-        assert_eq!((seen.bad_gateway, seen.cut), (0, 0), "{name}: {seen}");
-        // nginx's own stays, and each worker of the pool is another one by now.
-        assert_eq!(left, if max_requests == "0" { before } else { 1 }, "{name}: {seen}");
     }
 }
 
