@@ -54,7 +54,7 @@ pub use size::{
     Confirmation, FIRST_BLOCKS, Hopeless, MOST_BLOCKS, ServiceCell, ServiceFate, ServiceFound, ServiceQuestion,
     ServiceStep, SizeCell, SizeChoice, SizeFate, SizeFigures, SizeFound, SizeGrid, SizeGrowth, SizeOutcome,
     SizeQuestion, SizeReading, SizeRole, SizeSides, SizeStage, SizeStep, SizeStop, SizeVerdict, service_found,
-    service_step, size_found, size_step,
+    service_step, service_window, size_found, size_step,
 };
 pub use stampede_stats::{Interval, NestedVariances, UslFit, Variance, median};
 pub use tune::{

@@ -24,6 +24,6 @@ pub use self::outcome::{SizeChoice, SizeFate, SizeFound, size_found};
 pub use self::question::SizeQuestion;
 pub use self::search::{SizeStage, SizeStep, size_step};
 pub use self::service::{
-    ServiceCell, ServiceFate, ServiceFound, ServiceQuestion, ServiceStep, service_found, service_step,
+    ServiceCell, ServiceFate, ServiceFound, ServiceQuestion, ServiceStep, service_found, service_step, service_window,
 };
 pub use self::stop::SizeStop;

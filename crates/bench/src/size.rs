@@ -376,9 +376,12 @@ fn render(asked: &Sizes, reached: &[Reached], recorded: &str) -> String {
     ));
     summary.paragraph(&format!(
         "\"Service\" are autoscaled ones (Knative) of two runtimes, each among {} by CPU, workers, requests at once, target and \
-         minimum of instances: forecasts whose request is off by 0.05 propose, and trials of what is true confirm. Their truth is the \
-         mean of three simulations of 2000 s, and their price one by requests.",
-        autoscaled::count()
+         minimum of instances: forecasts whose request is off by 0.05 propose, and trials of what is true confirm, with windows of \
+         {} to {} s after {} s, as long as the forecast lets expect that four rounds decide. Their truth is the mean of three simulations of 2000 s, and their price one by requests.",
+        autoscaled::count(),
+        autoscaled::WINDOWS[0].as_secs(),
+        autoscaled::WINDOWS[2].as_secs(),
+        autoscaled::WARM_UP.as_secs()
     ));
     summary.paragraph(recorded);
     summary.paragraph(&format!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stampede_analysis::{
     FIRST_BLOCKS, MEMORY_MARGIN, MOST_BLOCKS, ServiceCell, ServiceFound, ServiceQuestion, ServiceStep, SizeOutcome,
-    SizeReading, SizeRole, SizeSides, service_found, service_step, took,
+    SizeReading, SizeRole, SizeSides, service_found, service_step, service_window, took,
 };
 use stampede_core::{Bytes, Candidate, CpuLayout, Cpus, Failures, Limits, Load, Outcome, StudyKind};
 use stampede_forecast::{
@@ -160,22 +160,26 @@ impl<'a> ServiceSizing<'a> {
         let site = self.sequence.site("size", &plan, pinning, stop).await?;
         self.introduce();
         let Some(mut spent) = self.calibrate(&site).await? else { return Ok(()) };
-        // The longest trial.
-        let mut longest = Duration::ZERO;
+        // What a trial took besides its load, at most.
+        let mut beside = Duration::ZERO;
+        let warm_up = self.plan.plan.warm_up;
         for number in 2.. {
-            let room = room(self.plan.budget.saturating_sub(spent), longest);
+            let left = self.plan.budget.saturating_sub(spent);
+            let room = |cell: &ServiceCell| room(left, warm_up + cell.window + beside);
             match service_step(self.question(), &self.cells, &self.readings, room) {
                 ServiceStep::Confirm { cell, blocks, sides } => {
                     let Some(took) = self.confirm(&site, number, cell, blocks, sides).await? else { return Ok(()) };
                     let trials = blocks.max(1) * sides.roles().count().max(1) as u32;
-                    (spent, longest) = (spent + took, longest.max(took / trials));
+                    let window = self.cells.get(cell).map_or(Duration::ZERO, |cell| cell.window);
+                    let more = (took / trials).saturating_sub(warm_up + window);
+                    (spent, beside) = (spent + took, beside.max(more));
                     if is_unusable(&self.readings) {
                         self.sequence.note("no trial says anything of a service");
                         return Ok(());
                     }
                 }
                 ServiceStep::Done => {
-                    let next = service_step(self.question(), &self.cells, &self.readings, u32::MAX);
+                    let next = service_step(self.question(), &self.cells, &self.readings, |_| u32::MAX);
                     self.is_out_of_time = next != ServiceStep::Done;
                     return Ok(());
                 }
@@ -231,7 +235,8 @@ impl<'a> ServiceSizing<'a> {
         let candidate = self.plan.plan.candidates.get(cell.runtime);
         let candidate = candidate.ok_or_else(|| Failure::missing("the runtime is gone"))?;
         let name = cell.named(candidate.id.as_str());
-        self.sequence.note(&format!("trial {number}: {name}, {blocks} rounds to confirm it"));
+        let window = cell.window.as_secs();
+        self.sequence.note(&format!("trial {number}: {name}, {blocks} rounds of {window} s to confirm it"));
         let roles: Vec<SizeRole> = sides.roles().collect();
         let limits = Limits { cpus: cell.cpus, memory: cell.memory };
         let instances = (cell.min_instances, cell.max_instances);
@@ -247,7 +252,7 @@ impl<'a> ServiceSizing<'a> {
                 SizeRole::Load => ("load", &self.plan.load),
                 _ => ("headroom", &self.plan.plan.load),
             };
-            self.plan.service(id, candidate, scaling, cell.workers, (load, blocks))
+            self.plan.service(id, candidate, scaling, cell.workers, (load, blocks, cell.window))
         };
         let services = roles.iter().map(service).collect::<Result<Vec<PlannedService>, _>>();
         let services =
@@ -444,6 +449,7 @@ fn proposed(plan: &ServiceSizePlan, services: &[Service<'_>]) -> Vec<(ServiceCel
             price: outlook.month,
             instances: outlook.instances,
             times: outlook.times,
+            window: service_window(&plan.windows, outlook.times, outlook.scatter, option.setup.duration),
             fits: has_room(service, max_instances),
         };
         Some((cell, option.setup.policy))

@@ -57,6 +57,9 @@ pub struct Outlook {
     /// How many times its limit the worst response time is, at the load or with the headroom, the mean of all simulations; infinite
     /// where too many requests have no answer.
     pub times: f64,
+    /// By how much that differs from simulation to simulation: the standard deviation of its logarithm at the load that differs more;
+    /// 0 of a single simulation.
+    pub scatter: f64,
     /// What a month at the load costs, with nothing free.
     pub month: f64,
     /// Instances on average at the load.
@@ -165,7 +168,7 @@ fn near(known: &[Option<Outlook>]) -> Vec<(usize, Outlook)> {
 }
 
 /// What is not simulated further is not worth it.
-const HOPELESS: Outlook = Outlook { times: f64::INFINITY, month: f64::INFINITY, instances: 0.0, most: 0 };
+const HOPELESS: Outlook = Outlook { times: f64::INFINITY, scatter: 0.0, month: f64::INFINITY, instances: 0.0, most: 0 };
 
 /// How many services are simulated before it is seen whether more are needed.
 const AT_A_TIME: usize = 16;
@@ -200,6 +203,7 @@ fn at_load<S: Shape>(
     };
     Outlook {
         times: mean(&runs, |run| objective.times(run)),
+        scatter: objective.scatter(&runs),
         month: mean(&runs, month),
         instances: mean(&runs, |run| run.instances.mean),
         most: most_instances(&runs),
@@ -217,8 +221,9 @@ fn with_headroom<S: Shape>(
 ) -> Outlook {
     let Some(traffic) = option.headroom.clone() else { return load };
     let runs = option.runs(&SimulationSetup { traffic, ..option.limited(most) }, rounds, seed);
-    let times = mean(&runs, |run| objective.times(run));
-    Outlook { times: times.max(load.times), most: load.most.max(most_instances(&runs)), ..load }
+    let times = mean(&runs, |run| objective.times(run)).max(load.times);
+    let (scatter, most) = (load.scatter.max(objective.scatter(&runs)), load.most.max(most_instances(&runs)));
+    Outlook { times, scatter, most, ..load }
 }
 
 fn most_instances(runs: &[Run]) -> u32 {
@@ -249,6 +254,14 @@ impl ServiceObjective {
             return f64::INFINITY;
         }
         self.of_response(&run.response)
+    }
+
+    /// The standard deviation of the logarithm of that between runs; 0 of fewer than two.
+    fn scatter(&self, runs: &[Run]) -> f64 {
+        let logs: Vec<f64> = runs.iter().map(|run| self.times(run).max(1e-6).ln()).collect();
+        let mean = logs.iter().sum::<f64>() / (logs.len() as f64).max(1.0);
+        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        (squares / (logs.len() as f64 - 1.0).max(1.0)).sqrt()
     }
 
     fn of_response(&self, response: &Latencies) -> f64 {

@@ -114,6 +114,17 @@ impl Policy {
         }
     }
 
+    /// For how long what came, or how many instances were wanted for it, has a say in how many there are: until then the beginning of a
+    /// load is seen.
+    #[must_use]
+    pub fn memory(&self) -> Duration {
+        match self {
+            Self::Knative(p) => p.stable_window.max(p.panic_window),
+            Self::CloudRun(p) => p.window,
+            Self::Hpa(p) => p.stabilization,
+        }
+    }
+
     /// In whole seconds.
     fn longest_window(&self) -> usize {
         let window = match self {

@@ -1,7 +1,7 @@
 //! Whether fresh blocks show that a size holds its objective.
 
 use stampede_core::CONFIRMING_BLOCKS;
-use stampede_stats::{Confidence, Interval, mean_interval, share_of_none};
+use stampede_stats::{Confidence, Interval, mean_interval, share_of_none, t_quantile_above};
 
 use super::grid::{SizeFigures, SizeOutcome, SizeReading, SizeRole};
 
@@ -221,6 +221,12 @@ fn shares(figures: &[&SizeFigures]) -> Vec<f64> {
 /// Blocks after which a side is looked at.
 fn looks() -> impl Iterator<Item = u32> {
     CONFIRMING_BLOCKS.into_iter().chain(LATER_BLOCKS)
+}
+
+/// How far from its limit the mean of a side is to be, in standard deviations of its blocks, so that the first look shows that it holds.
+pub(super) fn first_reach() -> f64 {
+    let blocks = f64::from(FIRST_BLOCKS);
+    t_quantile_above(ERRORS[0], blocks - 1.0).map_or(f64::INFINITY, |quantile| quantile / blocks.sqrt())
 }
 
 /// The error of the look after so many blocks.

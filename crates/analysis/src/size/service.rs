@@ -3,9 +3,11 @@
 //! Forecasts propose, and fresh blocks of real instances decide, as of sizes that run all the time. What blocks show of a service
 //! corrects the forecasts of the others of its runtime.
 
+use std::time::Duration;
+
 use stampede_core::{Bytes, Cpus};
 
-use super::confirmation::{Confirmation, FIRST_BLOCKS, SizeSides, SizeVerdict};
+use super::confirmation::{Confirmation, FIRST_BLOCKS, SizeSides, SizeVerdict, first_reach};
 use super::grid::SizeReading;
 use super::outcome::SizeChoice;
 
@@ -44,8 +46,26 @@ pub struct ServiceCell {
     pub instances: f64,
     /// How many times its limit the worst response time is where it has least room, as forecast.
     pub times: f64,
+    /// How long each of its trials is measured.
+    pub window: Duration,
     /// Whether this machine holds all its instances at once.
     pub fits: bool,
+}
+
+/// How long trials of a service are measured: the shortest of these windows, which are in ascending order, in which the first look is
+/// expected to show that it holds, or the longest. `times` is how many times its limit its response time is forecast to be, and
+/// `scatter` the standard deviation of the logarithm of that between simulations that are `simulated` long; that of windows falls with
+/// the root of their length.
+///
+/// How many instances an autoscaler has goes up and down over minutes. A service that is far from its limit is shown by short windows;
+/// one that is near it, by long ones sooner than by many short ones, each with its start (ADR 47).
+#[must_use]
+pub fn service_window(windows: &[Duration], times: f64, scatter: f64, simulated: Duration) -> Duration {
+    let is_enough = |window: &&Duration| {
+        let scatter = scatter * simulated.div_duration_f64(**window).sqrt();
+        first_reach() * scatter < -times.ln()
+    };
+    windows.iter().find(is_enough).or(windows.last()).copied().unwrap_or(simulated)
 }
 
 impl ServiceCell {
@@ -127,16 +147,16 @@ pub struct ServiceFound {
     pub corrections: Vec<f64>,
 }
 
-/// What comes next after these trials, of which there is time for so many more. `cells` are the cheapest first.
+/// What comes next after these trials. `cells` are the cheapest first, and `room` is for how many trials of one of them there is time.
 #[must_use]
 pub fn service_step(
     question: ServiceQuestion,
     cells: &[ServiceCell],
     readings: &[SizeReading],
-    room: u32,
+    room: impl Fn(&ServiceCell) -> u32,
 ) -> ServiceStep {
     let confirm = |cell: usize, blocks: u32, sides: SizeSides| match sides.trials(blocks) {
-        trials if trials > room => ServiceStep::Done,
+        trials if cells.get(cell).is_some_and(|cell| trials > room(cell)) => ServiceStep::Done,
         _ => ServiceStep::Confirm { cell, blocks, sides },
     };
     let found = service_found(question, cells, readings);
@@ -221,8 +241,6 @@ pub fn service_found(question: ServiceQuestion, cells: &[ServiceCell], readings:
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::grid::{SizeFigures, SizeOutcome, SizeRole};
     use super::*;
 
@@ -242,6 +260,7 @@ mod tests {
             price: (place + 1) as f64,
             instances: 1.0,
             times: *times,
+            window: Duration::from_secs(10),
             fits: true,
         };
         times.iter().enumerate().map(cell).collect()
@@ -266,7 +285,8 @@ mod tests {
     /// A search in which a service answers so many times as slowly as it is forecast to: which were measured, and what was found.
     fn searched(cells: &[ServiceCell], truth: impl Fn(&ServiceCell) -> f64) -> (Vec<usize>, ServiceFound) {
         let (mut readings, mut measured) = (Vec::new(), Vec::new());
-        while let ServiceStep::Confirm { cell, blocks, sides } = service_step(QUESTION, cells, &readings, u32::MAX) {
+        while let ServiceStep::Confirm { cell, blocks, sides } = service_step(QUESTION, cells, &readings, |_| u32::MAX)
+        {
             if measured.last() != Some(&cell) {
                 measured.push(cell);
             }
@@ -323,9 +343,21 @@ mod tests {
         cells[0].fits = false;
         let (measured, found) = searched(&cells, |cell| cell.times);
         assert_eq!((measured, chosen(&found), found.fates[0]), (vec![1], Some(1), ServiceFate::TooLarge));
-        let step = |room| service_step(QUESTION, &cells, &[], room);
+        let step = |room| service_step(QUESTION, &cells, &[], |_| room);
         assert_eq!(step(7), ServiceStep::Done);
         assert!(matches!(step(8), ServiceStep::Confirm { blocks: 4, .. }));
+    }
+
+    #[test]
+    fn windows_are_as_long_as_a_look_at_four_blocks_takes() {
+        let windows = [10, 20, 40].map(Duration::from_secs);
+        let of = |times, scatter| service_window(&windows, times, scatter, Duration::from_secs(40)).as_secs();
+        // A t of 22.2 with 3 degrees of freedom has 0.01 % beyond it, and a mean of four blocks half of their deviation.
+        let reach = 22.2 / 2.0;
+        let scatter = |share: f64| share * -0.5_f64.ln() / reach;
+        assert_eq!((of(0.5, scatter(0.49)), of(0.5, scatter(0.51)), of(0.5, scatter(0.7))), (10, 20, 20));
+        assert_eq!((of(0.5, scatter(0.72)), of(0.5, scatter(2.0)), of(1.2, 0.0)), (40, 40, 40));
+        assert_eq!(of(0.99, 0.0), 10);
     }
 
     #[test]

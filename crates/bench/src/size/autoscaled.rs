@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stampede_analysis::{
     ServiceCell, ServiceQuestion, ServiceStep, SizeFigures, SizeOutcome, SizeReading, SizeRole, service_found,
-    service_step,
+    service_step, service_window,
 };
 use stampede_core::{Arrivals, Bytes, Cpus, Random, Rate, Schedule};
 use stampede_forecast::{
@@ -14,7 +14,7 @@ use stampede_forecast::{
 };
 use stampede_scale::{KnativeParameters, Policy, Price, ServiceSettings, price};
 
-use super::{BROKEN, HEADROOM, NEAR, Reached, SCATTER, WARM_UP, WINDOWS};
+use super::{BROKEN, HEADROOM, NEAR, Reached, SCATTER};
 use crate::draws::{draws, on_all_processors};
 
 /// How far a calibration's CPU time of a request is off: a standard deviation of its logarithm.
@@ -22,8 +22,12 @@ const OFF: f64 = 0.05;
 /// Length of what is taken for the truth, and how often it is simulated.
 const TRUTH: Duration = Duration::from_secs(2_000);
 const TRUTHS: u64 = 3;
-/// What is simulated for a forecast, after how long.
-const FORECAST: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(180)];
+/// The warm-up of a trial and its windows, as `stampede size --autoscale` has them by default: as long as the autoscaler averages, and up to
+/// some times that.
+pub(super) const WARM_UP: Duration = Duration::from_secs(60);
+pub(super) const WINDOWS: [Duration; 3] = [Duration::from_secs(50), Duration::from_secs(100), Duration::from_secs(200)];
+/// How long something is simulated for a forecast before it counts, and how long it counts, as `stampede size` has it.
+const FORECAST: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(300)];
 /// A month of 730 hours.
 const MONTH: f64 = 730.0 * 3_600.0;
 
@@ -174,11 +178,9 @@ impl Subject {
         })
     }
 
-    fn trial(&self, made: &Made, role: SizeRole, random: &mut Random) -> SizeOutcome {
+    fn trial(&self, made: &Made, role: SizeRole, window: Duration, random: &mut Random) -> SizeOutcome {
         let times = if role == SizeRole::Load { 1.0 } else { 1.0 + HEADROOM };
-        let length = (20.0 / 0.01 / f64::from(self.rate)).clamp(WINDOWS[0], WINDOWS[1]);
-        let lengths = [Duration::from_secs_f64(5.0 * WARM_UP), Duration::from_secs_f64(length)];
-        let setup = self.setup(made, off(SCATTER, random), times, lengths);
+        let setup = self.setup(made, off(SCATTER, random), times, [WARM_UP, window]);
         let run = simulate(&setup, &Exponential, random.draw());
         let all = run.response.count().max(1);
         let failed = run.rejected + run.timed_out;
@@ -227,14 +229,16 @@ impl Subject {
             price: proposal.outlook.month,
             instances: proposal.outlook.instances,
             times: proposal.outlook.times,
+            window: service_window(&WINDOWS, proposal.outlook.times, proposal.outlook.scatter, FORECAST[1]),
             fits: true,
         };
         let cells: Vec<ServiceCell> = made.iter().zip(&proposals).map(cell).collect();
         let question = ServiceQuestion { headroom: true, errors: Some(0.001) };
         let mut readings: Vec<SizeReading> = Vec::new();
-        while let ServiceStep::Confirm { cell, blocks, sides } = service_step(question, &cells, &readings, u32::MAX) {
+        while let ServiceStep::Confirm { cell, blocks, sides } = service_step(question, &cells, &readings, |_| u32::MAX)
+        {
             for role in (0..blocks).flat_map(|_| sides.roles()) {
-                let outcome = self.trial(&made[cell], role, &mut random);
+                let outcome = self.trial(&made[cell], role, cells[cell].window, &mut random);
                 readings.push(SizeReading { cell, role, outcome });
             }
         }

@@ -39,7 +39,8 @@ pub fn size_outline(plan: &SizePlan) -> String {
         trials(
             ", or more where there is time",
             (&plan.load, plan.headroom),
-            [plan.plan.warm_up, plan.plan.duration, plan.budget]
+            [plan.plan.warm_up, plan.budget],
+            &[plan.plan.duration]
         )
     )
 }
@@ -59,7 +60,7 @@ pub fn service_size_outline(plan: &ServiceSizePlan) -> String {
         between(&plan.concurrency),
         between(&plan.min_instances),
         plan.max_instances,
-        trials("", (&plan.load, plan.headroom), [plan.plan.warm_up, plan.plan.duration, plan.budget])
+        trials("", (&plan.load, plan.headroom), [plan.plan.warm_up, plan.budget], &plan.windows)
     )
 }
 
@@ -73,12 +74,19 @@ fn between<T: Display + PartialEq>(levels: &[T]) -> String {
 }
 
 /// `later` is what is measured beyond the most rounds.
-fn trials(later: &str, (load, headroom): (&dyn Display, f64), [warm_up, duration, budget]: [Duration; 3]) -> String {
+fn trials(
+    later: &str,
+    (load, headroom): (&dyn Display, f64),
+    [warm_up, budget]: [Duration; 2],
+    windows: &[Duration],
+) -> String {
     let more = if headroom > 0.0 { format!(" and {:.0} % more", headroom * 100.0) } else { String::new() };
+    let windows: Vec<String> = windows.iter().copied().map(short_time).collect();
     format!(
-        "load {load}{more}; each trial has {} of warm-up and is measured for {}, {FIRST_BLOCKS} to {MOST_BLOCKS} rounds confirm a size{later}, {} in all\n",
+        "load {load}{more}; each trial has {} of warm-up\nand is measured for {}\n\
+         {FIRST_BLOCKS} to {MOST_BLOCKS} rounds confirm a size{later}, {} in all\n",
         short_time(warm_up),
-        short_time(duration),
+        between(&windows),
         short_time(budget)
     )
 }

@@ -8,8 +8,8 @@ use stampede_scale::{
 };
 
 use super::{
-    BESIDE, BLOCKS, DEFAULT_BUDGET, SizeFlags, SizePlan, WORKERS, check_room, check_window, read_all_cpus,
-    read_all_memory, read_headroom, read_levels, read_pool, read_term, tuned, whole_millis, window,
+    BESIDE, BLOCKS, SizeFlags, SizePlan, WORKERS, check_room, check_window, read_all_cpus, read_all_memory,
+    read_headroom, read_levels, read_pool, read_term, tuned, whole_millis, window,
 };
 use crate::catalogue::Catalogue;
 use crate::compare::{ComparePlan, Given};
@@ -30,8 +30,10 @@ const TARGETS: [u32; 3] = [500, 700, 900];
 /// As many instances as Cloud Run allows a service that says nothing (cloud.google.com/run/docs/configuring/max-instances).
 const MAX_INSTANCES: u32 = 100;
 
-/// Load before a window by default: cold starts of a load that never changes are over then.
-const WARM_UP: &str = "10s";
+/// The longest window by default: some times as long as autoscalers average, whose instances go up and down over minutes.
+const LONGEST_WINDOW: Duration = Duration::from_secs(200);
+
+const DEFAULT_BUDGET: Duration = Duration::from_secs(2 * 3600);
 
 /// A runtime is calibrated by so many rounds of windows of this length, after a load of this length.
 const CALIBRATION: (u32, Duration, Duration) = (2, Duration::from_secs(10), Duration::from_secs(2));
@@ -74,6 +76,9 @@ pub struct ServiceSizePlan {
     pub policies: Vec<(Option<f64>, Policy)>,
     /// What it costs.
     pub price: &'static Price,
+    /// How long trials may be measured, the shortest first: a service that comes near its limits takes longer windows. Where one was
+    /// asked for, or the load changes, there is one.
+    pub windows: Vec<Duration>,
     /// What all instances may use of this machine.
     pub room: Limits,
     /// How long the search may take.
@@ -136,7 +141,7 @@ impl ServiceSizePlan {
         }
         let budget = flags.budget.budget.as_deref();
         let budget = read_time("--budget", budget, DEFAULT_BUDGET, Duration::from_secs(1), &mut mistakes);
-        let mut compare = flags.compare(WARM_UP);
+        let mut compare = flags.compare(&format!("{}s", policy.memory().as_secs()));
         compare.deployment.cpus = cpus.last().map(ToString::to_string);
         compare.deployment.memory = memory.last().map(ToString::to_string).or_else(|| Some("32Mi".to_owned()));
         let given = Given { rounds: Some(1), ..Given::default() };
@@ -169,6 +174,8 @@ impl ServiceSizePlan {
             (true, Some(_)) => (plan.duration, plan.warm_up),
             (true, None) => (window(rate, term.beyond), plan.warm_up),
         };
+        let is_ours = length.is_zero() && flags.duration.duration.is_none();
+        let windows = if is_ours { doubled(duration, LONGEST_WINDOW) } else { vec![duration] };
         if length.is_zero() {
             check_window(rate, headroom, duration, term, &mut mistakes);
         }
@@ -204,6 +211,7 @@ impl ServiceSizePlan {
             connections,
             policies,
             price,
+            windows,
             room,
             budget,
         }))
@@ -258,7 +266,8 @@ impl ServiceSizePlan {
         loads.into_iter().map(plan).collect()
     }
 
-    /// A service of a runtime, whose instances have a pool of this size where it has one, under a load.
+    /// A service of a runtime, whose instances have a pool of this size where it has one, under a load, in so many blocks of windows that
+    /// are so long.
     ///
     /// # Errors
     ///
@@ -269,14 +278,14 @@ impl ServiceSizePlan {
         candidate: &Candidate,
         scaling: Scaling,
         pool: u32,
-        (load, blocks): (&Load, u32),
+        (load, blocks, duration): (&Load, u32, Duration),
     ) -> Result<PlannedService, TuningProblem> {
         let limits = Limits { cpus: scaling.service.cpus, memory: scaling.service.memory };
         let given = Load::Closed { connections: scaling.policy.concurrency(&scaling.service) };
         let tuning = tuned(candidate, &limits, &given, (pool > 0).then_some(pool))?;
         let candidates = vec![Candidate { id: CaseId::new(id), tuning, ..candidate.clone() }];
         let (load, rounds) = (load.clone(), Rounds::Fixed(blocks));
-        let plan = ComparePlan { candidates, limits, load, rounds, slo: None, ..self.plan.clone() };
+        let plan = ComparePlan { candidates, limits, load, rounds, duration, slo: None, ..self.plan.clone() };
         Ok(PlannedService { plan, scaling })
     }
 
@@ -299,6 +308,15 @@ fn read_least(flag: &str, typed: &str, mistakes: &mut Gathered) -> u32 {
             1
         }
     }
+}
+
+/// This window, and twice as long ones up to the longest.
+fn doubled(window: Duration, longest: Duration) -> Vec<Duration> {
+    let mut windows = vec![window];
+    while let Some(last) = windows.last().copied().filter(|last| *last < longest) {
+        windows.push((last * 2).min(longest));
+    }
+    windows
 }
 
 /// The autoscaler with each target.

@@ -41,9 +41,9 @@ fn in_size(arg: Arg) -> Arg {
         "min_instances" => arg.value_name("A,B").help("With --autoscale: minimum numbers of instances [default: 0,1]"),
         "max_instances" => arg.help("With --autoscale: maximum number of instances [default: 100]"),
         "set" => arg.help("Fix a setting, and do not search it: nginx-fpm.pm.max_children=8 (may be repeated)"),
-        "budget" => arg.help("About how long the search may take, confirmations included [default: 40m]"),
-        "duration" => arg.help("Length of each measurement [default: 10s to 60s, enough for 20 requests beyond the percentile]"),
-        "warm_up" => arg.value_name("TIME").help("Load before each measurement, not counted [default: 2s]"),
+        "budget" => arg.help("About how long the search may take, confirmations included [default: 40m; 2h with --autoscale]"),
+        "duration" => arg.help("Length of each measurement [default: 10s to 60s, enough for 20 requests beyond the percentile; with --autoscale up to 200s]"),
+        "warm_up" => arg.value_name("TIME").help("Load before each measurement, not counted [default: 2s; with --autoscale as long as the autoscaler averages: 1m, hpa 5m]"),
         "seed" => arg.help("Seed of the random gaps between requests [default: a random one]").help_heading(SEARCH),
         "resume" => arg
             .value_name("SEARCH")
