@@ -23,9 +23,9 @@ use crate::sequence::Sequence;
 use crate::site::Site;
 use crate::size::{readings, room};
 
-/// How long a load that never changes is simulated, after how long: autoscalers average over a minute, and on Cloud Run the
-/// instances of the beginning stay for their idle time beside it.
-const SIMULATED: (Duration, Duration) = (Duration::from_secs(300), Duration::from_secs(120));
+/// How long a load that never changes is simulated, after how long: autoscalers average over a minute, so that what is rare comes once in
+/// some, and on Cloud Run the instances of the beginning stay for their idle time beside it.
+const SIMULATED: (Duration, Duration) = (Duration::from_secs(600), Duration::from_secs(120));
 
 /// Trials that say nothing of a service, before one that does, after which there is nothing to search: those of one look.
 const MOST_UNUSABLE: usize = FIRST_BLOCKS as usize;

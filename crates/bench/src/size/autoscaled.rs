@@ -27,7 +27,7 @@ const TRUTHS: u64 = 3;
 pub(super) const WARM_UP: Duration = Duration::from_secs(60);
 pub(super) const WINDOWS: [Duration; 3] = [Duration::from_secs(50), Duration::from_secs(100), Duration::from_secs(200)];
 /// How long something is simulated for a forecast before it counts, and how long it counts, as `stampede size` has it.
-const FORECAST: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(300)];
+const FORECAST: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(600)];
 /// A month of 730 hours.
 const MONTH: f64 = 730.0 * 3_600.0;
 
