@@ -58,7 +58,7 @@ pub struct Outlook {
     /// where too many requests have no answer.
     pub times: f64,
     /// By how much that differs from simulation to simulation: the standard deviation of its logarithm at the load that differs more;
-    /// 0 of a single simulation.
+    /// 0 of a single simulation, and infinite where `times` is.
     pub scatter: f64,
     /// What a month at the load costs, with nothing free.
     pub month: f64,
@@ -256,9 +256,12 @@ impl ServiceObjective {
         self.of_response(&run.response)
     }
 
-    /// The standard deviation of the logarithm of that between runs; 0 of fewer than two.
+    /// The standard deviation of the logarithm of that between runs; 0 of fewer than two, and infinite where that of a run is.
     fn scatter(&self, runs: &[Run]) -> f64 {
         let logs: Vec<f64> = runs.iter().map(|run| self.times(run).max(1e-6).ln()).collect();
+        if logs.iter().any(|log| log.is_infinite()) {
+            return f64::INFINITY;
+        }
         let mean = logs.iter().sum::<f64>() / (logs.len() as f64).max(1.0);
         let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
         (squares / (logs.len() as f64 - 1.0).max(1.0)).sqrt()

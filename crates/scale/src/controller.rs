@@ -114,10 +114,10 @@ impl Policy {
         }
     }
 
-    /// For how long what came, or how many instances were wanted for it, has a say in how many there are: until then the beginning of a
-    /// load is seen.
+    /// How long the beginning of a load has a say in how many instances there are: for as long as what came is averaged, or as what was
+    /// wanted is kept.
     #[must_use]
-    pub fn memory(&self) -> Duration {
+    pub fn settling_time(&self) -> Duration {
         match self {
             Self::Knative(p) => p.stable_window.max(p.panic_window),
             Self::CloudRun(p) => p.window,

@@ -141,7 +141,7 @@ impl ServiceSizePlan {
         }
         let budget = flags.budget.budget.as_deref();
         let budget = read_time("--budget", budget, DEFAULT_BUDGET, Duration::from_secs(1), &mut mistakes);
-        let mut compare = flags.compare(&format!("{}s", policy.memory().as_secs()));
+        let mut compare = flags.compare(&format!("{}s", policy.settling_time().as_secs()));
         compare.deployment.cpus = cpus.last().map(ToString::to_string);
         compare.deployment.memory = memory.last().map(ToString::to_string).or_else(|| Some("32Mi".to_owned()));
         let given = Given { rounds: Some(1), ..Given::default() };
