@@ -168,7 +168,8 @@ fn near(known: &[Option<Outlook>]) -> Vec<(usize, Outlook)> {
 }
 
 /// What is not simulated further is not worth it.
-const HOPELESS: Outlook = Outlook { times: f64::INFINITY, scatter: 0.0, month: f64::INFINITY, instances: 0.0, most: 0 };
+const HOPELESS: Outlook =
+    Outlook { times: f64::INFINITY, scatter: f64::INFINITY, month: f64::INFINITY, instances: 0.0, most: 0 };
 
 /// How many services are simulated before it is seen whether more are needed.
 const AT_A_TIME: usize = 16;

@@ -77,8 +77,7 @@ impl PhpObject {
         }
         let sections = header.sections(endian, data).ok()?;
         let mut found = Symbols::default();
-        let tables = [object::elf::SHT_DYNSYM, object::elf::SHT_SYMTAB];
-        for kind in tables.into_iter().take(if is_likely { 2 } else { 1 }) {
+        for kind in [object::elf::SHT_DYNSYM, object::elf::SHT_SYMTAB] {
             let table = sections.symbols(endian, data, kind).ok()?;
             // All names in one piece: one by one they would be read from the file so.
             let names = sections.section(table.string_section()).and_then(|section| section.data(endian, data));
@@ -91,9 +90,9 @@ impl PhpObject {
             if found.executor.is_some() {
                 break;
             }
-        }
-        if !is_likely && found.globals().is_none() {
-            return Some(Looked::NoSymbols { says_php: false });
+            if !is_likely && found.globals().is_none() {
+                return Some(Looked::NoSymbols { says_php: false });
+            }
         }
         let read_only = sections.iter().filter(|section| {
             sections.section_name(endian, section).is_ok_and(|name| name == b".rodata" || name == b".data.rel.ro")

@@ -4,6 +4,7 @@ pub(crate) mod args;
 
 use stampede_conduct::{Ended, Exit, Failure, Host, ServiceSizing, Sizing, service_size_outline, size_outline};
 use stampede_plan::{ServiceSizePlan, SizePlan};
+use stampede_report::terminal::fitted;
 
 use crate::{Outcome, screen, size::args::SizeArgs};
 use stampede_catalogue::BuiltIn;
@@ -13,7 +14,7 @@ pub(crate) fn run(SizeArgs { flags, dry_run, study }: SizeArgs, host: &dyn Host)
         let plan = ServiceSizePlan::read(&flags, host.size(), &BuiltIn).map_err(Failure::usage);
         let (plan, place) = Failure::both(plan, study.on(host))?;
         if dry_run.dry_run {
-            return screen::print(&service_size_outline(&plan)).map(|()| Exit::Done);
+            return screen::print(&fitted(&service_size_outline(&plan), screen::width())).map(|()| Exit::Done);
         }
         let mut sizing = ServiceSizing::begin(place.bench, plan, place.store, place.resume.as_ref())?;
         return match sizing.carry_out()?? {
@@ -24,7 +25,7 @@ pub(crate) fn run(SizeArgs { flags, dry_run, study }: SizeArgs, host: &dyn Host)
     let plan = SizePlan::read(&flags, host.size(), &BuiltIn).map_err(Failure::usage);
     let (plan, place) = Failure::both(plan, study.on(host))?;
     if dry_run.dry_run {
-        return screen::print(&size_outline(&plan)).map(|()| Exit::Done);
+        return screen::print(&fitted(&size_outline(&plan), screen::width())).map(|()| Exit::Done);
     }
     let mut sizing = Sizing::begin(place.bench, plan, place.store, place.resume.as_ref())?;
     match sizing.carry_out()?? {

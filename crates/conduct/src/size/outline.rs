@@ -9,7 +9,7 @@ use stampede_plan::{ServiceSizePlan, SizePlan};
 
 use super::{grid, question};
 
-/// What would be searched, and for how long; with a line break at its end.
+/// What would be searched, and for how long; with a line break at its end. Lines may be long.
 #[must_use]
 pub fn size_outline(plan: &SizePlan) -> String {
     let grid = grid(plan);
@@ -50,7 +50,7 @@ pub fn size_outline(plan: &SizePlan) -> String {
 pub fn service_size_outline(plan: &ServiceSizePlan) -> String {
     let runtimes: Vec<&str> = plan.plan.candidates.iter().map(|candidate| candidate.id.as_str()).collect();
     format!(
-        "{}: autoscaled services of {}, by {}\n{} CPU, {}, {} workers, {} requests at once, {} to {} instances\n{}",
+        "{}: autoscaled services of {}, by {}\n{} CPU, {}, {} workers, {} requests at once, at least {} and at most {} instances\n{}",
         plan.plan.workload.id,
         runtimes.join(", "),
         plan.price.id,
@@ -83,7 +83,7 @@ fn trials(
     let more = if headroom > 0.0 { format!(" and {:.0} % more", headroom * 100.0) } else { String::new() };
     let windows: Vec<String> = windows.iter().copied().map(short_time).collect();
     format!(
-        "load {load}{more}; each trial has {} of warm-up\nand is measured for {}\n\
+        "load {load}{more}; each trial has {} of warm-up and is measured for {}\n\
          {FIRST_BLOCKS} to {MOST_BLOCKS} rounds confirm a size{later}, {} in all\n",
         short_time(warm_up),
         between(&windows),
