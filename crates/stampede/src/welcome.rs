@@ -5,8 +5,7 @@ use std::path::Path;
 use stampede_conduct::{Failure, Host};
 use stampede_plan::{ComparePlan, DatabaseFlags, HostFlag, IndexFlag, PLAN_FILE};
 
-use crate::exit::Exit;
-use crate::{Outcome, list, screen};
+use crate::{Outcome, exit::Exit, list, screen};
 use stampede_catalogue::BuiltIn;
 
 /// The file that makes a folder a PHP project: what is wrong with one is worth more than the list of commands.
