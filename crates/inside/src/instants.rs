@@ -16,8 +16,17 @@ pub struct JitteredInstants {
 impl JitteredInstants {
     /// So many instants a second, which is not 0.
     pub fn new(seed: u64, per_second: u32) -> Self {
-        Self { random: SplitMix64::new(seed), period: Duration::from_secs(1) / per_second.max(1), stretch: 0 }
+        Self { random: SplitMix64::new(seed), period: period(per_second), stretch: 0 }
     }
+
+    /// Whether an instant is over by more than a period: what is seen now belongs to later ones, or to no time of the window.
+    pub fn is_missed(instant: Duration, now: Duration, per_second: u32) -> bool {
+        now.saturating_sub(instant) > period(per_second)
+    }
+}
+
+fn period(per_second: u32) -> Duration {
+    Duration::from_secs(1) / per_second.max(1)
 }
 
 impl Iterator for JitteredInstants {
@@ -48,5 +57,14 @@ mod tests {
         // The mean of 990 uniform numbers is 1/2 give or take 0.01 (a standard error).
         let within: f64 = (0..).zip(&instants).map(|(i, at)| (*at - period * i).div_duration_f64(period)).sum();
         assert!((within / 990.0 - 0.5).abs() < 0.04, "{within}");
+    }
+
+    #[test]
+    fn an_instant_that_is_over_has_no_sample() {
+        let ms = Duration::from_millis;
+        for (instant, now, expected) in [(100, 99, false), (100, 100, false), (100, 109, false), (100, 112, true)] {
+            let is_missed = JitteredInstants::is_missed(ms(instant), ms(now), 99);
+            assert_eq!(is_missed, expected, "{instant} ms at {now} ms");
+        }
     }
 }

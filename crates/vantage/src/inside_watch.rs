@@ -109,11 +109,6 @@ fn affordable(budget: f64, per_second: u32, looks: u64, cpu: Duration) -> usize 
     ((budget / f64::from(per_second.max(1)) / each.as_secs_f64()) as usize).max(1)
 }
 
-/// Whether an instant is over: what is seen then belongs to later ones, or to no time of the window.
-fn is_missed(instant: Duration, now: Duration, per_second: u32) -> bool {
-    now.saturating_sub(instant) > SECOND / per_second.max(1)
-}
-
 impl Watched {
     fn sample(self, stopped: &Receiver<()>) -> InsideRecord {
         let Self { groups, own, services, inside: InsideTargets { per_second, rests }, budget, window } = self;
@@ -142,7 +137,7 @@ impl Watched {
             }
             native.set(true);
             let now = window.start.elapsed();
-            if is_missed(instant, now, per_second) {
+            if JitteredInstants::is_missed(instant, now, per_second) {
                 continue;
             }
             if sampler.is_due(now) {
@@ -216,14 +211,6 @@ mod tests {
             (8.0, 10_000, 70, 112),
         ] {
             assert_eq!(of(cpus, looks, ms), most, "{cpus} CPUs, {looks} looks in {ms} ms");
-        }
-    }
-
-    #[test]
-    fn an_instant_that_is_over_has_no_sample() {
-        let ms = Duration::from_millis;
-        for (instant, now, expected) in [(100, 99, false), (100, 100, false), (100, 109, false), (100, 112, true)] {
-            assert_eq!(is_missed(ms(instant), ms(now), 99), expected, "{instant} ms at {now} ms");
         }
     }
 

@@ -15,7 +15,8 @@ pub(crate) struct Driven {
     pub(crate) counts: SampleCounts,
     /// What the sampler's thread ran, as a share of a processor.
     pub(crate) cost: f64,
-    pub(crate) lasted: Duration,
+    /// The share of the instants that were over before a sample was taken.
+    pub(crate) missed: f64,
 }
 
 /// Samples for as long as it is to go on, on a thread that alone runs before others.
@@ -39,6 +40,7 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     native.follow(sampler.threads());
     native.set(true);
     let (from, ran_before) = (Instant::now(), ran());
+    let (mut instants, mut missed) = (0_u32, 0_u32);
     for instant in JitteredInstants::new(1, PER_SECOND) {
         // The instants are the test.
         thread::sleep(instant.saturating_sub(from.elapsed()));
@@ -46,6 +48,11 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
             break;
         }
         let now = from.elapsed();
+        instants += 1;
+        if JitteredInstants::is_missed(instant, now, PER_SECOND) {
+            missed += 1;
+            continue;
+        }
         if sampler.is_due(now) {
             sampler.renew(now);
             native.follow(sampler.threads());
@@ -59,7 +66,8 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     let cost = (ran() - ran_before).div_duration_f64(lasted);
     assert!(sampler.problems().is_empty(), "{:?}", sampler.problems());
     let record = InsideRecord { native: native.finish(), ..recorded(&profile, Some(&sampler), &[]) };
-    Driven { record, counts: sampler.counts(), cost, lasted }
+    let missed = f64::from(missed) / f64::from(instants.max(1));
+    Driven { record, counts: sampler.counts(), cost, missed }
 }
 
 /// Time that this thread ran.

@@ -108,6 +108,31 @@ fn a_program_runs_and_waits_as_it_says() {
     if skip("a_program_runs_and_waits_as_it_says", "php") {
         return;
     }
+    // A machine that stands still, or has no processor for the sampler, is seen as it was before and after: not what is tested here.
+    const FEW: f64 = 0.01;
+    let driven = std::iter::repeat_with(program_that_waits).take(10).find(|(driven, ..)| {
+        let _ = writeln!(std::io::stderr(), "php: {:.4} of the instants were missed", driven.missed);
+        driven.missed < FEW
+    });
+    let (driven, lock, [nap, lock_wait, truly_all]) = driven.expect("a run that could be looked at");
+    assert_loops("php", &driven);
+    let record = &driven.record;
+    let waits = InsideProfile::of_processes(record).waits;
+    let of_lock = format!("flock {lock} in flock");
+    assert!(waits.iter().any(|row| row.wait == of_lock), "{of_lock}: {waits:?}");
+    // Without what PHP does before its program and after it, which takes longer on a busy machine.
+    let all = seconds_in(record, |functions| !functions.is_empty());
+    for (function, truth) in [("Truth\\nap", nap), ("Truth\\lock", lock_wait)] {
+        // What the program counts is until it goes on: from when it waits no more it is ready, for as long as others run.
+        let value = seconds_in(record, |functions| functions.contains(&function)) / all;
+        let standard_error = error_of_waits(record, function) * record.spent.waiting.as_secs_f64() / all;
+        assert_near(&format!("php: {function} of all time"), Found { value, standard_error }, truth / truly_all);
+    }
+}
+
+/// The program in a run of its own: what was seen, the file that it locks, and for how many nanoseconds by its own clock it waited in
+/// its nap, waited for the lock, and went on in all.
+fn program_that_waits() -> (Driven, String, [f64; 3]) {
     let folder = tempfile::tempdir().expect("a folder");
     let lock = folder.path().join("lock");
     let holder = servers::LockHolder::start(&lock, Duration::from_millis(15));
@@ -123,20 +148,8 @@ fn a_program_runs_and_waits_as_it_says() {
     let output = php.wait_with_output().expect("it ended");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut waited = text.split_ascii_whitespace().map(|number| number.parse::<f64>().expect("nanoseconds"));
-    let (nap, lock_wait) = (waited.next().expect("nap"), waited.next().expect("lock"));
-    assert_loops("php", &driven);
-    let record = &driven.record;
-    let waits = InsideProfile::of_processes(record).waits;
-    let of_lock = format!("flock {} in flock", lock.display());
-    assert!(waits.iter().any(|row| row.wait == of_lock), "{of_lock}: {waits:?}");
-    let all = record.spent.running + record.spent.ready + record.spent.waiting;
-    for (function, truth) in [("Truth\\nap", nap), ("Truth\\lock", lock_wait)] {
-        // What the program counts is until it goes on: from when it waits no more it is ready, for as long as others run.
-        let value = seconds_in(record, function) / all.as_secs_f64();
-        let standard_error = error_of_waits(record, function) * record.spent.waiting.div_duration_f64(all);
-        let truth = truth / 1e9 / driven.lasted.as_secs_f64();
-        assert_near(&format!("php: {function} of all time"), Found { value, standard_error }, truth);
-    }
+    let waited = ["nap", "lock", "all"].map(|what| waited.next().expect(what));
+    (driven, lock.display().to_string(), waited)
 }
 
 /// The standard error of a function's share of all waits.
@@ -148,11 +161,15 @@ fn error_of_waits(record: &InsideRecord, function: &str) -> f64 {
     (share * (1.0 - share) / all as f64).sqrt()
 }
 
-/// The time of all stacks with a function, in any state.
-fn seconds_in(record: &InsideRecord, function: &str) -> f64 {
+/// The seconds of all stacks with such functions, the outermost first, in any state.
+fn seconds_in(record: &InsideRecord, is_one: impl Fn(&[&str]) -> bool) -> f64 {
     let folded = folded(record);
-    let lines = folded.lines().filter(|line| line.split(';').any(|frame| frame == function));
-    lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum::<f64>() / 1e6
+    let lines = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    let lines = lines.filter(|(names, _)| {
+        let names: Vec<_> = names.split(';').collect();
+        names.split_last().is_some_and(|(_state, functions)| is_one(functions))
+    });
+    lines.filter_map(|(_, weight)| weight.parse::<f64>().ok()).sum::<f64>() / 1e6
 }
 
 #[test]
