@@ -13,7 +13,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use stampede_analysis::InsideProfile;
-use stampede_core::{Estimate, InsideRecord, InsideState};
+use stampede_core::{Estimate, InsideRecord, InsideState, InsideTimes};
 use stampede_inside::{MOST_FRAMES, PhpStack, StackSampler, folded};
 
 use driven::{Driven, PER_SECOND, drive};
@@ -125,7 +125,7 @@ fn a_program_runs_and_waits_as_it_says() {
     for (function, truth) in [("Truth\\nap", nap), ("Truth\\lock", lock_wait)] {
         // What the program counts is until it goes on: from when it waits no more it is ready, for as long as others run.
         let value = seconds_in(record, |functions| functions.contains(&function)) / all;
-        let standard_error = error_of_waits(record, function) * record.spent.waiting.as_secs_f64() / all;
+        let standard_error = error_of_seconds(record, function) / all;
         assert_near(&format!("php: {function} of all time"), Found { value, standard_error }, truth / truly_all);
     }
 }
@@ -152,13 +152,23 @@ fn program_that_waits() -> (Driven, String, [f64; 3]) {
     (driven, lock.display().to_string(), waited)
 }
 
-/// The standard error of a function's share of all waits.
-fn error_of_waits(record: &InsideRecord, function: &str) -> f64 {
-    let waits = || record.stacks.iter().filter(|stack| matches!(stack.state, InsideState::Waiting(_)));
-    let all: u64 = waits().map(|stack| stack.samples).sum();
-    let calls = waits().filter(|stack| record.frames(stack).any(|frame| frame.to_string() == function));
-    let share = calls.map(|stack| stack.samples).sum::<u64>() as f64 / all as f64;
-    (share * (1.0 - share) / all as f64).sqrt()
+/// The standard error of a function's seconds. How long the program ran, was ready and waited is known, so samples tell the
+/// function's share of each: a stratified estimate (Cochran, Sampling Techniques, 1977, section 5.4).
+fn error_of_seconds(record: &InsideRecord, function: &str) -> f64 {
+    let InsideTimes { running, ready, waiting, waits: _ } = record.spent;
+    let number = |state: &InsideState| match state {
+        InsideState::Running => 0,
+        InsideState::Ready => 1,
+        InsideState::Waiting(_) => 2,
+    };
+    let variance = (0..).zip([running, ready, waiting]).map(|(stratum, time)| {
+        let samples = || record.stacks.iter().filter(|stack| number(&stack.state) == stratum);
+        let all: u64 = samples().map(|stack| stack.samples).sum();
+        let calls = samples().filter(|stack| record.frames(stack).any(|frame| frame.to_string() == function));
+        let share = calls.map(|stack| stack.samples).sum::<u64>() as f64 / all.max(1) as f64;
+        time.as_secs_f64().powi(2) * share * (1.0 - share) / all.max(1) as f64
+    });
+    variance.sum::<f64>().sqrt()
 }
 
 /// The seconds of all stacks with such functions, the outermost first, in any state.
