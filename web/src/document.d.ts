@@ -215,6 +215,10 @@ export interface Inside {
   flame: Flame;
   functions: WireFunction[];
   /**
+   * Instants that were over before anything could be looked at, as on a busy machine.
+   */
+  missed_instants: number;
+  /**
    * What PHP's threads ran of the engine, its libraries and the kernel; empty where the kernel does not show it.
    */
   native: WireNative[];

@@ -65,6 +65,8 @@ pub struct InsideProfile {
     pub samples: u64,
     /// The share of samples that were left out, since memory changed while it was read.
     pub torn_share: f64,
+    /// Instants that were over before anything could be looked at, of all trials.
+    pub missed: u64,
     /// All stacks as a tree.
     pub flame: FlameTree,
     /// What could not be looked into.
@@ -210,6 +212,7 @@ impl InsideProfile {
             sampler_cpu: ratio(effort(|record| record.effort.cpu.as_secs_f64()), sampled).unwrap_or_default(),
             samples: taken as u64,
             torn_share: ratio(torn, taken + torn).unwrap_or_default(),
+            missed: records.iter().map(|record| record.effort.missed).sum(),
             flame: FlameTree::of(trials),
             problems: problems.into_iter().cloned().collect(),
         }

@@ -57,6 +57,9 @@ pub struct InsideEffort {
     pub moved: u64,
     /// Threads that were not looked at, as others had their turn.
     pub skipped: u64,
+    /// Instants that were over before anything could be looked at, as on a busy machine; older records have none.
+    #[serde(default)]
+    pub missed: u64,
     /// CPU time that it took.
     pub cpu: Duration,
 }
@@ -276,11 +279,12 @@ impl AddAssign for InsideTimes {
 
 impl AddAssign for InsideEffort {
     fn add_assign(&mut self, other: Self) {
-        let Self { taken, torn, moved, skipped, cpu } = other;
+        let Self { taken, torn, moved, skipped, missed, cpu } = other;
         self.taken += taken;
         self.torn += torn;
         self.moved += moved;
         self.skipped += skipped;
+        self.missed += missed;
         self.cpu += cpu;
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use stampede_core::{InsideEffort, InsideFunction, InsideNative, InsideRecord, InsideStack, InsideState, InsideTimes};
 
@@ -41,12 +42,13 @@ pub fn recorded(profile: &StackProfile, sampler: Option<&StackSampler>, own: &[S
     });
     let stacks = stacks.collect();
     let TimeSpent { running, ready, waiting } = profile.spent();
-    let SampleCounts { taken, torn, moved, ended: _, skipped } = sampler.map(StackSampler::counts).unwrap_or_default();
+    let SampleCounts { taken, torn, moved, ended: _, skipped, missed } =
+        sampler.map(StackSampler::counts).unwrap_or_default();
     let mut record = InsideRecord {
         functions,
         stacks,
         spent: InsideTimes { running, ready, waiting, waits: sampler.map_or(0, StackSampler::waits) },
-        effort: InsideEffort { taken, torn, moved, skipped, ..InsideEffort::default() },
+        effort: InsideEffort { taken, torn, moved, skipped, missed, cpu: Duration::ZERO },
         sampled: Vec::new(),
         native: InsideNative::default(),
         problems: sampler.into_iter().flat_map(StackSampler::problems).map(|error| error.problem.to_string()).collect(),

@@ -47,6 +47,8 @@ pub struct SampleCounts {
     pub ended: u64,
     /// Threads that were not looked at, since there are more than are looked at in one instant: others were in their place.
     pub skipped: u64,
+    /// Instants that were [missed](StackSampler::miss).
+    pub missed: u64,
 }
 
 /// A process that is sampled.
@@ -301,6 +303,11 @@ impl StackSampler {
         self.counts.taken += samples.len() as u64;
         self.refuse_nonsense();
         samples
+    }
+
+    /// Counts an instant that is over, and has no sample.
+    pub fn miss(&mut self) {
+        self.counts.missed += 1;
     }
 
     /// Leaves processes alone that are laid out otherwise than their version says: half of what is read makes no sense.

@@ -78,6 +78,14 @@ fn tables(inside: &InsideProfile) -> Vec<Block> {
     blocks
 }
 
+/// Instants without a sample.
+fn missed(instants: u64) -> String {
+    match instants {
+        1 => "1 instant has no samples, as the machine was too busy for the sampler".to_owned(),
+        _ => format!("{} instants have no samples, as the machine was too busy for the sampler", count(instants)),
+    }
+}
+
 /// What it cost, and what is beside PHP.
 fn price(inside: &InsideProfile) -> String {
     let mut text = format!(
@@ -90,6 +98,9 @@ fn price(inside: &InsideProfile) -> String {
     }
     if inside.torn_share > 0.0 {
         text.push_str(&format!("; {:.2} % of samples could not be read", inside.torn_share * 100.0));
+    }
+    if inside.missed > 0 {
+        text.push_str(&format!("; {}", missed(inside.missed)));
     }
     text.push('.');
     if let Some(beside) = &inside.beside_php {
@@ -198,6 +209,8 @@ fn native(rows: &[NativeTime]) -> Table {
 pub(crate) struct WireInside {
     samples: u64,
     torn_share: f64,
+    /// Instants that were over before anything could be looked at, as on a busy machine.
+    missed_instants: u64,
     /// The share of answers a second that sampling cost.
     price: Option<WireEstimate>,
     sampler_cpu_share: f64,
@@ -283,12 +296,14 @@ impl WireInside {
             sampler_cpu,
             samples,
             torn_share,
+            missed,
             flame,
             problems,
         } = inside;
         Self {
             samples: *samples,
             torn_share: rounded(*torn_share),
+            missed_instants: *missed,
             price: price.as_ref().map(WireEstimate::of),
             sampler_cpu_share: rounded(*sampler_cpu),
             beside_php_share: beside_php.as_ref().map(WireEstimate::of),

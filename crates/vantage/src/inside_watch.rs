@@ -138,6 +138,7 @@ impl Watched {
             native.set(true);
             let now = window.start.elapsed();
             if JitteredInstants::is_missed(instant, now, per_second) {
+                sampler.miss();
                 continue;
             }
             if sampler.is_due(now) {

@@ -50,6 +50,10 @@ pub async fn sample_processes(
         }
         std::thread::sleep(instant.saturating_sub(from.elapsed()));
         let now = from.elapsed();
+        if JitteredInstants::is_missed(instant, now, rate) {
+            sampler.miss();
+            continue;
+        }
         if sampler.is_due(now) {
             sampler.renew(now);
             if sampler.processes().is_empty() {

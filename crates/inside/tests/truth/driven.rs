@@ -40,7 +40,7 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     native.follow(sampler.threads());
     native.set(true);
     let (from, ran_before) = (Instant::now(), ran());
-    let (mut instants, mut missed) = (0_u32, 0_u32);
+    let mut instants = 0_u32;
     for instant in JitteredInstants::new(1, PER_SECOND) {
         // The instants are the test.
         thread::sleep(instant.saturating_sub(from.elapsed()));
@@ -50,7 +50,7 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
         let now = from.elapsed();
         instants += 1;
         if JitteredInstants::is_missed(instant, now, PER_SECOND) {
-            missed += 1;
+            sampler.miss();
             continue;
         }
         if sampler.is_due(now) {
@@ -66,7 +66,7 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     let cost = (ran() - ran_before).div_duration_f64(lasted);
     assert!(sampler.problems().is_empty(), "{:?}", sampler.problems());
     let record = InsideRecord { native: native.finish(), ..recorded(&profile, Some(&sampler), &[]) };
-    let missed = f64::from(missed) / f64::from(instants.max(1));
+    let missed = sampler.counts().missed as f64 / f64::from(instants.max(1));
     Driven { record, counts: sampler.counts(), cost, missed }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use stampede_analysis::InsideProfile;
 use stampede_core::{InsideEffort, InsideRecord, InsideTimes};
 
-use super::tables;
+use super::{missed, tables};
 use crate::page::{Block, Column, Page, Table};
 use crate::quantity::count;
 
@@ -60,7 +60,7 @@ impl ProcessesView<'_> {
                 (counted(*processes, "process", "processes"), counted(*threads, "thread", "threads"));
             blocks.push(Block::Paragraph(format!("PHP {version}: {processes}, {threads}")));
         }
-        let InsideEffort { taken, torn, moved, skipped, cpu: _ } = self.record.effort;
+        let InsideEffort { taken, torn, moved, skipped, missed: instants, cpu: _ } = self.record.effort;
         blocks.push(Block::Paragraph(format!(
             "{} samples in {:.1} s, {} a second of each thread; {} left out",
             count(taken),
@@ -69,6 +69,9 @@ impl ProcessesView<'_> {
             count(torn + moved),
         )));
         blocks.push(Block::Paragraph(format!("the sampler used {:.1} % of a processor", profile.sampler_cpu * 100.0)));
+        if instants > 0 {
+            blocks.push(Block::Paragraph(missed(instants)));
+        }
         if skipped > 0 {
             blocks
                 .push(Block::Paragraph("There are more threads than are sampled at once: they took turns.".to_owned()));

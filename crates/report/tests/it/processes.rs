@@ -58,7 +58,7 @@ fn record() -> InsideRecord {
             waiting: Duration::from_secs(2),
             waits: 90,
         },
-        effort: InsideEffort { taken: 305, torn: 2, moved: 1, skipped: 0, cpu: Duration::from_millis(20) },
+        effort: InsideEffort { taken: 305, torn: 2, moved: 1, skipped: 0, missed: 12, cpu: Duration::from_millis(20) },
         sampled: vec![Duration::ZERO..Duration::from_millis(1_750)],
         problems: Vec::new(),
     }

@@ -327,7 +327,7 @@ fn inside() -> InsideRecord {
         ],
         stacks: vec![stack(&[0], InsideState::Running, 9), stack(&[0, 1], InsideState::Waiting(wait), 4)],
         spent: InsideTimes { running: second, ready: Duration::ZERO, waiting: second * 3, waits: 40 },
-        effort: InsideEffort { taken: 13, torn: 1, moved: 2, skipped: 0, cpu: Duration::from_millis(3) },
+        effort: InsideEffort { taken: 13, torn: 1, moved: 2, skipped: 0, missed: 0, cpu: Duration::from_millis(3) },
         sampled: vec![Duration::ZERO..second],
         problems: vec!["no PHP".to_owned()],
         native: InsideNative::default(),
