@@ -17,7 +17,7 @@ const MARGIN: f64 = 0.005;
 /// Where nothing meets the objective, each probe has this part of the rate of the one before.
 const DOWN: f64 = 0.3;
 
-/// After so many such probes, nothing does.
+/// After so many such probes, nothing does, if the last was at this part of what closed loads were served or less.
 const MOST_DOWN: usize = 3;
 
 /// A probe within this share of what was found says what there is to say about it.
@@ -185,14 +185,15 @@ pub(crate) fn next(saturation: f64, allowed: &[Option<f64>], probes: &[Probe], l
         return higher.map_or_else(done, |root| probe(below(root), true));
     }
     match (bounds, found) {
-        (Bounds { low: None, high: Some(_), .. }, _)
-            if probes.len() >= MOST_DOWN && probes.iter().all(Probe::breaks) =>
+        (Bounds { low: None, high: Some(high), .. }, _)
+            if probes.len() >= MOST_DOWN && high <= DOWN * saturation && probes.iter().all(Probe::breaks) =>
         {
             done()
         }
         (Bounds { low: None, high: Some(high), .. }, found) => {
-            // A root far below is a guess.
-            let rate = found.map_or(0.0, |root| root.rate).clamp(DOWN * high, 0.97 * high);
+            // A root far below is a guess, and so is one just below that was wrong again and again: the server may have become slower.
+            let near = if probes.len() < MOST_DOWN { 0.97 } else { DOWN.sqrt() };
+            let rate = found.map_or(0.0, |root| root.rate).clamp(DOWN * high, near * high);
             probe(rate, left == 1)
         }
         (Bounds { low, high, .. }, Some(root)) => {
@@ -325,6 +326,15 @@ mod tests {
     /// What is beyond grows by a tenth for each 1 % of the rate, and is what may be at 600/s.
     fn smooth(rate: f64) -> f64 {
         10.0 * ((rate - 600.0) / 60.0).exp()
+    }
+
+    #[test]
+    fn a_server_that_became_slower_than_closed_loads_were_served_has_a_rate_all_the_same() {
+        // Little is beyond what is allowed, wherever it is too much: the root is always just below.
+        let (probes, found) = search(|rate, _| probe(rate, if rate > 450.0 { 25.0 } else { 0.0 }));
+        assert!(probes.iter().take(MOST_DOWN).all(|probe| probe.rate > 450.0), "{probes:?}");
+        let CapacityFound::Rate { rate, .. } = found else { panic!("{found:?} {probes:?}") };
+        assert!((rate / 450.0 - 1.0).abs() < 0.05, "{rate} {probes:?}");
     }
 
     #[test]

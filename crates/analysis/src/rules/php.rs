@@ -41,28 +41,18 @@ pub(super) fn validation_weighs(finding: &Finding) -> bool {
     each && of(SCRIPTS).zip(of(CPU_EACH)).is_none_or(|(scripts, cpu)| scripts * STAT_US >= FELT * cpu)
 }
 
-/// The opcode cache does not work, so that each request compiles its scripts, or each worker that stays those of its start.
+/// The opcode cache does not work, so that each request compiles its scripts.
 pub(super) fn no_opcode_cache(record: &Record<'_>) -> Option<Finding> {
     let php = read_back(record).find(|php| !php.opcache)?;
     let missing = !php.extensions.contains_key("opcache");
-    // The server of `php -S` is `cli-server`: what else answers from the command line program has workers that stay.
-    let stays = php.sapi == "cli";
     Some(finding(
         "opcache-off",
         Severity::Warning,
-        format!(
-            "The opcode cache is off in {}: {}.",
-            php.sapi,
-            match stays {
-                true =>
-                    "every worker compiles all scripts when it starts, and runs them without the cache's optimizer and JIT",
-                false => "every request compiles its scripts again",
-            }
-        ),
+        format!("The opcode cache is off in {}: every request compiles its scripts again.", php.sapi),
         [("opcache_loaded", f64::from(u8::from(!missing)))],
         if missing {
             "Install and load the opcache extension.".to_owned()
-        } else if stays {
+        } else if php.sapi == "cli" {
             "Set opcache.enable=1 and opcache.enable_cli=1: this server runs under PHP's command line program."
                 .to_owned()
         } else {
@@ -299,16 +289,6 @@ mod tests {
                 measurement.resources.as_mut().unwrap().cpu = Duration::from_millis(cpu_ms);
             });
             assert_eq!(finding.as_ref().is_some_and(validation_weighs), weighty, "{name}: {finding:?}");
-        }
-    }
-
-    #[test]
-    fn workers_that_stay_compile_once_without_the_opcode_cache() {
-        for (sapi, when) in [("cli", "when it starts"), ("cli-server", "every request"), ("fpm-fcgi", "every request")]
-        {
-            let php = PhpReadBack { sapi: sapi.to_owned(), ..PhpReadBack::default() };
-            let text = found(no_opcode_cache, |trial| trial.php = Some(php.clone())).unwrap().text;
-            assert!(text.contains(when), "{text}");
         }
     }
 
