@@ -81,8 +81,8 @@ fn tables(inside: &InsideProfile) -> Vec<Block> {
 /// Instants without a sample.
 fn missed(instants: u64) -> String {
     match instants {
-        1 => "1 instant has no samples, as the machine was too busy for the sampler".to_owned(),
-        _ => format!("{} instants have no samples, as the machine was too busy for the sampler", count(instants)),
+        1 => "1 instant has no samples: the sampler came too late for it".to_owned(),
+        _ => format!("{} instants have no samples: the sampler came too late for them", count(instants)),
     }
 }
 
