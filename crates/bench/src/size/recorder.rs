@@ -1,7 +1,8 @@
 //! Records grids of sizes on this machine: `stampede-bench size-grid`.
 //!
 //! A slice is one trial of each cell that lacks one under the same limits; it is written when it is over, so that a recording continues
-//! where it was left. All cells get their first trial before any gets its second, and those near the objective get more in the end.
+//! where it was left. All cells of a subject get their first trial before any gets its second, those near the objective get more in the
+//! end, and then it is the next subject's turn.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -45,11 +46,12 @@ struct Slice {
     cells: Vec<Place>,
 }
 
-/// What is to be recorded next: of the cells that lack the fewest-numbered trial, those of the first limits that have some.
+/// What is to be recorded next: of the first subject that is not whole, those cells that lack the fewest-numbered trial under the first
+/// limits that have some. Subjects come one after the other, since each is searched as soon as it is whole, and is then of one machine
+/// where it can be.
 fn next(lines: &[Line], skip: &[(usize, u32, u64)]) -> Option<Slice> {
-    let grids = grids(lines);
-    for trial in 1..=TRIALS_NEAR {
-        for (number, grid) in grids.iter().enumerate() {
+    for (number, grid) in grids(lines).iter().enumerate() {
+        for trial in 1..=TRIALS_NEAR {
             let mut by_limits: BTreeMap<(u32, u64), Vec<Place>> = BTreeMap::new();
             for (place, trials) in &grid.trials {
                 if trials.len() < trial && trials.len() < wanted(place.2, trials) {
@@ -263,10 +265,16 @@ mod tests {
         let after = next(&done, &[]).unwrap();
         assert_eq!((after.cpus, after.memory), (100, 48));
         assert_eq!(next(&done, &[(0, 100, 48)]).unwrap().memory, 96);
-        // A whole grid of markdown leaves the other one, and then the cells near the limit.
+        // A whole grid of markdown leaves the other one; one with a cell near the limit leaves that first.
         let places = SUBJECTS[0].places();
         let all: Vec<Line> = places.iter().flat_map(|place| (0..3).map(|_| trial(place, 3.0))).collect();
         assert_eq!(next(&all, &[]).unwrap().subject.workload, "mix");
+        let near: Vec<Line> = places
+            .iter()
+            .flat_map(|place| (0..3).map(|_| trial(place, if *place == places[7] { 1.1 } else { 3.0 })))
+            .collect();
+        let slice = next(&near, &[]).unwrap();
+        assert_eq!((slice.subject.workload, slice.cells), ("markdown", vec![places[7].clone()]));
     }
 
     #[test]
