@@ -224,8 +224,8 @@ bench-size:
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench size --output docs/bench-size.md $(BENCH)
 
-# Records what bench-size replays, on a quiet machine: 162 cells of three to ten trials of 39 and 55 s take six and a half hours and more, and it goes on
-# where it was left.
+# Records what bench-size replays, on a quiet machine: 162 cells of three to ten trials of 27 and 22 s take three and a half hours and
+# more, and it goes on where it was left.
 bench-sizes:
 	@scripts/packages.sh findings
 	@scripts/rust.sh

@@ -256,11 +256,11 @@ mod tests {
     #[test]
     fn every_cell_has_a_trial_before_any_has_two_and_those_near_the_limit_get_more() {
         let slice = next(&[], &[]).unwrap();
-        assert_eq!((slice.subject.workload, slice.cpus, slice.memory, slice.cells.len()), ("markdown", 75, 32, 9));
+        assert_eq!((slice.subject.workload, slice.cpus, slice.memory, slice.cells.len()), ("markdown", 60, 32, 9));
         let plan = slice.plan().unwrap();
         for part in [
             "workload: markdown\n",
-            "limits: {cpus: 0.075, memory: 32Mi}\nload: open:poisson:330\n",
+            "limits: {cpus: 0.06, memory: 32Mi}\nload: open:poisson:330\n",
             "runtime: nginx-fpm, set: {pm.max_children: '4'}",
             "duration: 20s, warm_up: 2s",
         ] {
@@ -269,8 +269,8 @@ mod tests {
         // What was recorded of these limits is not recorded again before the others were, nor what was skipped.
         let done: Vec<Line> = slice.cells.iter().map(|place| trial(place, 3.0)).collect();
         let after = next(&done, &[]).unwrap();
-        assert_eq!((after.cpus, after.memory), (75, 48));
-        assert_eq!(next(&done, &[(0, 75, 48)]).unwrap().memory, 96);
+        assert_eq!((after.cpus, after.memory), (60, 48));
+        assert_eq!(next(&done, &[(0, 60, 48)]).unwrap().memory, 96);
         // A whole grid of markdown leaves the other one; one with a cell near the limit leaves that first.
         let places = SUBJECTS[0].places();
         let all: Vec<Line> = places.iter().flat_map(|place| (0..3).map(|_| trial(place, 3.0))).collect();

@@ -275,6 +275,8 @@ struct WireService<'a> {
     instances: f64,
     /// Response times as a multiple of their limit where there is least room; absent where requests would be turned away.
     forecast_of_limit: Option<f64>,
+    /// How long each of its trials is measured, in seconds: the nearer to the limit, the longer.
+    window_s: f64,
     blocks: u32,
     at_load: Option<WireServiceTimes>,
     at_headroom: Option<WireServiceTimes>,
@@ -337,6 +339,7 @@ impl<'a> WireService<'a> {
             month: cell.price,
             instances: cell.instances,
             forecast_of_limit: Some(cell.times).filter(|times| times.is_finite()),
+            window_s: cell.window.as_secs_f64(),
             blocks: blocks.map(|blocks| blocks.blocks).unwrap_or_default(),
             at_load: times(|blocks| blocks.load),
             at_headroom: times(|blocks| blocks.headroom),

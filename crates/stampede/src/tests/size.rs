@@ -385,6 +385,7 @@ fn a_service_that_this_machine_cannot_hold_is_forecast() {
     assert!(first["max_instances"].as_u64().unwrap() >= 2, "{found}");
     assert!(first["forecast_of_limit"].as_f64().unwrap() < 1.0, "{found}");
     assert_eq!((&first["target"], &first["outcome"]), (&0.7.into(), &"too large to be measured here".into()));
+    assert!(first["window_s"].as_f64().unwrap() > 0.0, "{found}");
     let conclusion = found["conclusion"].as_str().unwrap();
     assert!(
         conclusion.contains("too large to be measured on this machine: php-cli-server, 1 CPU, 256Mi, "),
