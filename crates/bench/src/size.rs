@@ -240,6 +240,7 @@ fn search(
             SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
             // Their memory does not grow.
             SizeStep::Watch { cell } => (cell, vec![SizeRole::Watch]),
+            SizeStep::Saturate { cell } => (cell, vec![SizeRole::Saturate]),
             SizeStep::Confirm { cell, blocks, sides } => (cell, (0..blocks).flat_map(|_| sides.roles()).collect()),
             SizeStep::Done => return (size_found(question, grid, &readings), readings.len()),
         };

@@ -37,6 +37,9 @@ const SEARCH_SHARE: f64 = 0.5;
 const WATCH: u32 = 4;
 const WATCHES: (Duration, Duration) = (Duration::from_secs(40), Duration::from_secs(240));
 
+/// The window of a trial with as many requests as a size can take, at most: it shows what one takes of CPU.
+const SATURATE: Duration = Duration::from_secs(10);
+
 /// How many requests a runtime without a setting of its pool is given at once in such a trial.
 const AT_ONCE: u32 = 16;
 
@@ -211,6 +214,7 @@ impl<'a> Sizing<'a> {
             let (cell, blocks, roles) = match size_step(&self.question, &self.grid, &self.readings, stage, room) {
                 SizeStep::Try { cell } => (cell, 1, vec![SizeRole::Search]),
                 SizeStep::Watch { cell } => (cell, 1, vec![SizeRole::Watch]),
+                SizeStep::Saturate { cell } => (cell, 1, vec![SizeRole::Saturate]),
                 SizeStep::Confirm { cell, blocks, sides } => (cell, blocks, sides.roles().collect()),
                 SizeStep::Done => {
                     let (stage, room) = (SizeStage::Confirm, u32::MAX);
@@ -220,7 +224,7 @@ impl<'a> Sizing<'a> {
                 }
             };
             let Some(took) = self.trials(&site, number, cell, blocks, &roles).await? else { return Ok(()) };
-            if roles != [SizeRole::Watch] {
+            if roles.iter().all(|role| role.tells_of_times()) {
                 longest = longest.max(took / (blocks.max(1) * roles.len().max(1) as u32));
             }
             self.spent += took;
@@ -253,6 +257,9 @@ impl<'a> Sizing<'a> {
                 "{name}, for {} s with as many requests as it can take: memory grew in trials of its runtime, and this shows whether it continues to grow",
                 watch(&self.plan).as_secs()
             ),
+            [SizeRole::Saturate] => {
+                format!("{name}, with as many requests as it can take: what one takes of CPU at the least")
+            }
             _ => format!("{name}, {blocks} rounds to confirm it"),
         };
         let [spent, budget] = [self.spent, self.plan.budget].map(|time| time.as_secs().div_ceil(60));
@@ -280,6 +287,7 @@ impl<'a> Sizing<'a> {
         match roles {
             [SizeRole::Search] => Some(self.of_trial(last)),
             [SizeRole::Watch] => self.of_watch(place, last),
+            [SizeRole::Saturate] => of_saturated(last),
             _ => self.of_rounds(place),
         }
     }
@@ -350,6 +358,14 @@ impl<'a> Sizing<'a> {
             plan.slo.as_ref().map(ToString::to_string).unwrap_or_default(),
             tariff.provider
         ));
+    }
+}
+
+fn of_saturated(outcome: &SizeOutcome) -> Option<String> {
+    match outcome {
+        SizeOutcome::Failed(reason) => Some(format!("failed: {reason}")),
+        SizeOutcome::Unusable(reason) => Some(format!("does not count: {reason}")),
+        SizeOutcome::Served(figures) => Some(format!("{:.2} ms of CPU a request", figures.work? * 1e3)),
     }
 }
 
@@ -487,7 +503,7 @@ fn planned(plan: &SizePlan, cell: &SizeCell, role: SizeRole) -> Result<ComparePl
     let (load, gone) = match side {
         SizeRole::Gone => (&plan.load, cell.spare),
         SizeRole::Load => (&plan.load, 0),
-        SizeRole::Watch => (&all_it_can, 0),
+        SizeRole::Watch | SizeRole::Saturate => (&all_it_can, 0),
         SizeRole::Search | SizeRole::Headroom => (&plan.plan.load, 0),
     };
     let copies = SizeCopies {
@@ -502,9 +518,14 @@ fn planned(plan: &SizePlan, cell: &SizeCell, role: SizeRole) -> Result<ComparePl
         SizeRole::Headroom => "headroom".to_owned(),
         SizeRole::Gone => "gone".to_owned(),
         SizeRole::Watch => "watch".to_owned(),
+        SizeRole::Saturate => "saturated".to_owned(),
     };
     let sized = plan.sized(id, candidate, copies, pool, load)?;
-    let duration = if role == SizeRole::Watch { watch(plan) } else { sized.duration };
+    let duration = match role {
+        SizeRole::Watch => watch(plan),
+        SizeRole::Saturate => sized.duration.min(SATURATE),
+        SizeRole::Search | SizeRole::Load | SizeRole::Headroom | SizeRole::Gone => sized.duration,
+    };
     Ok(ComparePlan { duration, ..sized })
 }
 

@@ -175,9 +175,9 @@ fn times(view: &SizeView<'_>, place: usize) -> Option<f64> {
     })
 }
 
-/// Whether a size has trials beside those that only show whether memory levels off.
+/// Whether a size has trials at the load that is asked for.
 fn is_tried(view: &SizeView<'_>, place: usize) -> bool {
-    view.readings.iter().any(|reading| reading.cell == place && reading.role != SizeRole::Watch)
+    view.readings.iter().any(|reading| reading.cell == place && reading.role.tells_of_times())
 }
 
 /// Trials of a size that the search made.
@@ -186,7 +186,7 @@ fn trials<'a>(view: &SizeView<'a>, place: usize) -> impl Iterator<Item = &'a Siz
 }
 
 fn peak(view: &SizeView<'_>, place: usize) -> Option<f64> {
-    let ours = view.readings.iter().filter(|reading| reading.cell == place);
+    let ours = view.readings.iter().filter(|reading| reading.cell == place && reading.role != SizeRole::Saturate);
     let peaks = ours.filter_map(|reading| match &reading.outcome {
         SizeOutcome::Served(figures) => figures.memory_peak,
         SizeOutcome::Failed(_) | SizeOutcome::Unusable(_) => None,

@@ -48,7 +48,10 @@ pub(super) fn no_opcode_cache(record: &Record<'_>) -> Option<Finding> {
     Some(finding(
         "opcache-off",
         Severity::Warning,
-        format!("The opcode cache is off in {}: every request compiles its scripts again, unless its worker keeps them.", php.sapi),
+        format!(
+            "The opcode cache is off in {}: every request compiles its scripts again, unless its worker keeps them.",
+            php.sapi
+        ),
         [("opcache_loaded", f64::from(u8::from(!missing)))],
         if missing {
             "Install and load the opcache extension.".to_owned()

@@ -17,6 +17,11 @@ const MOST: f64 = 3.0;
 const OFF_EVERYWHERE: f64 = 0.6;
 const OFF_HERE: f64 = 0.5;
 
+/// What requests take under other limits than those that they were seen under: some less or more, with a standard deviation of the
+/// logarithm of 0.08, by the three points and weights of Gauss and Hermite (Abramowitz and Stegun, Handbook of Mathematical Functions,
+/// table 25.10).
+const WORK: [(f64, f64); 3] = [(1.0 / 6.0, 0.871), (2.0 / 3.0, 1.0), (1.0 / 6.0, 1.149)];
+
 /// How far a trial is off by chance.
 const NOISE: f64 = 0.12;
 
@@ -39,10 +44,9 @@ const UNKNOWN: f64 = 0.3;
 /// Response times of one runtime, as logarithms of multiples of their limit.
 pub(super) struct Belief<'a> {
     question: &'a SizeQuestion,
-    demand: Demand,
-    /// The sizes that were tried, by what process tells.
+    /// The sizes that were tried, of which processes tell.
     tried: Vec<&'a SizeCell>,
-    process: Option<GaussianProcess>,
+    cases: Vec<WorkBelief>,
     /// Peaks of memory by workers, and how it grows.
     peaks: Vec<(u32, f64)>,
     growth: SizeGrowth,
@@ -50,16 +54,23 @@ pub(super) struct Belief<'a> {
     unknown: f64,
 }
 
+/// What is believed if requests take so much.
+struct WorkBelief {
+    /// How probable that is.
+    weight: f64,
+    demand: Demand,
+    process: Option<GaussianProcess>,
+}
+
 impl<'a> Belief<'a> {
-    /// From all trials of a runtime, whose memory grows like this.
+    /// From all trials of a runtime, whose requests take so much and whose memory grows like this.
     pub(super) fn of(
         runtime: usize,
         question: &'a SizeQuestion,
         grid: &'a SizeGrid,
         readings: &[SizeReading],
-        growth: SizeGrowth,
+        (demand, growth): (Demand, SizeGrowth),
     ) -> Self {
-        let demand = Demand::of(runtime, grid, readings);
         // Trials where a size has more room tell of a lower rate.
         let counts = |cell, role| question.is_hardest(cell, role);
         let ours = readings.iter().filter_map(|reading| Some((grid.cells().get(reading.cell)?, reading)));
@@ -72,13 +83,12 @@ impl<'a> Belief<'a> {
         };
         let ours = ours.into_iter().filter(|(_, reading)| is_best(reading));
         let ours = ours.filter_map(|(cell, reading)| Some((cell, reading.role, reading.outcome.figures()?)));
-        let mut belief =
-            Self { question, demand, tried: Vec::new(), process: None, peaks: Vec::new(), growth, unknown };
-        let mut values = Vec::new();
+        let mut belief = Self { question, tried: Vec::new(), cases: Vec::new(), peaks: Vec::new(), growth, unknown };
+        let mut times = Vec::new();
         for (cell, role, figures) in ours {
             if counts(cell, role) {
                 belief.tried.push(cell);
-                values.push(figures.times.max(1e-6).ln().clamp(LEAST, MOST) - belief.modelled(cell));
+                times.push(figures.times.max(1e-6).ln().clamp(LEAST, MOST));
             }
             if let Some(peak) = figures.memory_peak {
                 let peak = peak.get() as f64;
@@ -89,18 +99,36 @@ impl<'a> Belief<'a> {
             }
         }
         belief.peaks.sort_by_key(|(workers, _)| *workers);
-        belief.process =
-            GaussianProcess::of(&values, |a, b| covariance(belief.tried[a], belief.tried[b]), NOISE * NOISE);
+        let tried = &belief.tried;
+        let case = |(weight, factor): (f64, f64)| {
+            let demand = Demand { work: demand.work.map(|work| factor * work), ..demand };
+            let values: Vec<f64> =
+                times.iter().zip(tried).map(|(times, cell)| times - modelled(question, demand, cell)).collect();
+            let process = GaussianProcess::of(&values, |a, b| covariance(tried[a], tried[b]), NOISE * NOISE);
+            WorkBelief { weight, demand, process }
+        };
+        belief.cases = WORK.map(case).into();
         belief
     }
 
     /// How probable it is that a size holds.
     pub(super) fn holds(&self, cell: &SizeCell) -> f64 {
-        let Some(process) = self.process.as_ref().filter(|_| !self.tried.is_empty()) else { return self.unknown };
+        if self.tried.is_empty() {
+            return self.unknown;
+        }
+        let has_memory = self.has_memory(cell);
+        if has_memory == 0.0 {
+            return 0.0;
+        }
         let covariances: Vec<f64> = self.tried.iter().map(|tried| covariance(tried, cell)).collect();
-        let (residual, deviation) = process.at(&covariances, covariance(cell, cell));
-        let deviation = (deviation * deviation + NOISE * NOISE / 4.0).sqrt();
-        normal_above((self.modelled(cell) + residual) / deviation) * self.has_memory(cell)
+        let holds = |case: &WorkBelief| {
+            let (residual, deviation) = case.process.as_ref()?.at(&covariances, covariance(cell, cell));
+            let deviation = (deviation * deviation + NOISE * NOISE / 4.0).sqrt();
+            let modelled = modelled(self.question, case.demand, cell);
+            Some(case.weight * normal_above((modelled + residual) / deviation))
+        };
+        let holds: Option<f64> = self.cases.iter().map(holds).sum();
+        holds.map_or(self.unknown, |holds| holds * has_memory)
     }
 
     /// How probable it is that its memory is enough.
@@ -124,21 +152,21 @@ impl<'a> Belief<'a> {
         let needed = needed + self.growth.fills(cell).get() as f64;
         normal_above((needed / limit).ln() / off)
     }
+}
 
-    /// What the queues of a size come to. Its pool is a closed network, whose requests share processors and otherwise wait; the whole is
-    /// a queue of random arrivals which that serves, at a rate that follows from how many are there (Chandy, Herzog and Woo, "Parametric
-    /// analysis of queuing networks", IBM Journal of Research and Development 19, 1975).
-    fn modelled(&self, cell: &SizeCell) -> f64 {
-        let Some(work) = self.demand.work else { return 0.0 };
-        let cores = cell.cpus.cores();
-        let service = work * cores.ceil().max(1.0) / cores;
-        let workers = if cell.workers == 0 { MOST_AT_ONCE } else { cell.workers.min(MOST_AT_ONCE) };
-        let pool = Pool { demand: work / cores, delay: self.demand.wait + service - work / cores, workers };
-        let Some(response) = pool.response_beyond(self.question.rate_of(cell), self.question.beyond) else {
-            return MOST;
-        };
-        ((response + service) / self.question.below).ln().clamp(LEAST, MOST)
-    }
+/// What the queues of a size come to. Its pool is a closed network, whose requests share processors and otherwise wait; the whole is
+/// a queue of random arrivals which that serves, at a rate that follows from how many are there (Chandy, Herzog and Woo, "Parametric
+/// analysis of queuing networks", IBM Journal of Research and Development 19, 1975).
+fn modelled(question: &SizeQuestion, demand: Demand, cell: &SizeCell) -> f64 {
+    let Some(work) = demand.work else { return 0.0 };
+    let cores = cell.cpus.cores();
+    let service = work * cores.ceil().max(1.0) / cores;
+    let workers = if cell.workers == 0 { MOST_AT_ONCE } else { cell.workers.min(MOST_AT_ONCE) };
+    let pool = Pool { demand: work / cores, delay: demand.wait + service - work / cores, workers };
+    let Some(response) = pool.response_beyond(question.rate_of(cell), question.beyond) else {
+        return MOST;
+    };
+    ((response + service) / question.below).ln().clamp(LEAST, MOST)
 }
 
 /// A pool whose requests are each somewhere without a queue for a time, and then with one server.
@@ -280,7 +308,8 @@ mod tests {
             workers: None,
         };
         let readings = [SizeReading { cell: 6, role: SizeRole::Search, outcome: SizeOutcome::Served(figures) }];
-        let belief = Belief::of(0, &question, &grid, &readings, SizeGrowth::Level);
+        let demand = Demand::of(0, &grid, &readings, &[]);
+        let belief = Belief::of(0, &question, &grid, &readings, (demand, SizeGrowth::Level));
         let holds: Vec<f64> = grid.cells().iter().map(|cell| belief.holds(cell)).collect();
         assert!(holds[0] < 0.05 && holds[4] < 0.9 && holds[5] < 0.01, "{holds:?}");
         assert!(holds[0] < holds[1] && holds[1] < holds[2] && holds[2] < holds[3], "{holds:?}");

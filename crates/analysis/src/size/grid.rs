@@ -93,12 +93,20 @@ pub enum SizeRole {
     Gone,
     /// To see for longer whether its memory grows without end, with all it can do: it says nothing of response times.
     Watch,
+    /// To see what a request takes of CPU where the next one always waits already: it says nothing of response times either.
+    Saturate,
 }
 
 impl SizeRole {
     /// Whether it is part of a confirmation.
     pub(super) fn is_block(self) -> bool {
         matches!(self, Self::Load | Self::Headroom | Self::Gone)
+    }
+
+    /// Whether it was loaded as the question asks, so that its response times count.
+    #[must_use]
+    pub fn tells_of_times(self) -> bool {
+        !matches!(self, Self::Watch | Self::Saturate)
     }
 }
 

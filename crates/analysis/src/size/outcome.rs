@@ -5,7 +5,7 @@ use super::grid::{SizeCell, SizeGrid, SizeOutcome, SizeReading};
 use super::growth::SizeGrowth;
 use super::hopeless::Hopeless;
 use super::question::SizeQuestion;
-use super::search::{Known, parted};
+use super::search::{Known, Parted};
 use super::shown::best_trial;
 use super::stop::{SizeStop, times_of};
 use crate::worker_memory::WorkerMemory;
@@ -78,8 +78,8 @@ impl SizeFound {
 /// What these trials came to.
 #[must_use]
 pub fn size_found(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeReading]) -> SizeFound {
-    let (watches, trials) = parted(readings);
-    let known = Known::of(question, grid, &trials, &watches);
+    let parted = Parted::of(readings);
+    let known = Known::of(question, grid, &parted);
     let confirmations = known.confirmations();
     let of = |place: usize| confirmations.iter().find(|(cell, _)| *cell == place).map(|(_, confirmation)| confirmation);
     let fates = (0..grid.cells().len()).map(|place| fate(place, of(place), question, &known)).collect();
@@ -108,7 +108,7 @@ pub fn size_found(question: &SizeQuestion, grid: &SizeGrid, readings: &[SizeRead
         nearest.and_then(|place| SizeStop::of(grid.cells().get(place)?, question, of(place), &known.of_cell(place)));
     let tried = known.tried();
     let growths = known.growths();
-    let workers = (0..growths.len()).map(|runtime| workers(runtime, grid, &trials)).collect();
+    let workers = (0..growths.len()).map(|runtime| workers(runtime, grid, &parted.trials)).collect();
     SizeFound { choice, fates, confirmations, frontier, nearest, stop, tried, growths, workers }
 }
 

@@ -36,6 +36,9 @@ const MOST_REFUTED_OF_NONE: usize = 5;
 /// Sizes of a runtime that are tried before it is given up as one that does not serve.
 const FIRST_TRIES: usize = 4;
 
+/// From this share of its CPU on a size is so busy that it matters what requests take at the least.
+const BUSY: f64 = 0.5;
+
 /// Cells that the search leaves to confirmations.
 const KEPT: usize = 3;
 
@@ -61,6 +64,11 @@ pub enum SizeStep {
         /// Which.
         cell: usize,
     },
+    /// A trial of a size with all it can do, for what a request of its runtime takes of CPU at the least: smaller sizes follow from that.
+    Saturate {
+        /// Which.
+        cell: usize,
+    },
     /// Blocks of a size, each at the load, at the load with its headroom, and with replicas gone where some may be.
     Confirm {
         /// Which.
@@ -83,8 +91,8 @@ pub fn size_step(
     stage: SizeStage,
     room: u32,
 ) -> SizeStep {
-    let (watches, trials) = parted(readings);
-    let known = Known::of(question, grid, &trials, &watches);
+    let parted = Parted::of(readings);
+    let known = Known::of(question, grid, &parted);
     if room == 0 {
         return SizeStep::Done;
     }
@@ -93,11 +101,16 @@ pub fn size_step(
         return SizeStep::Watch { cell };
     }
     let confirmed = known.confirmations();
-    if stage == SizeStage::Search
-        && confirmed.is_empty()
-        && let Some(cell) = known.next_repeat().or_else(|| known.next_trial())
-    {
-        return SizeStep::Try { cell };
+    if stage == SizeStage::Search && confirmed.is_empty() {
+        if let Some(cell) = known.next_repeat() {
+            return SizeStep::Try { cell };
+        }
+        if let Some(cell) = known.next_saturated() {
+            return SizeStep::Saturate { cell };
+        }
+        if let Some(cell) = known.next_trial() {
+            return SizeStep::Try { cell };
+        }
     }
     match known.next_confirmation(&confirmed, room) {
         Some((cell, blocks, sides)) => SizeStep::Confirm { cell, blocks, sides },
@@ -105,9 +118,26 @@ pub fn size_step(
     }
 }
 
-/// Watches, which say nothing but how memory grows, and all other trials.
-pub(super) fn parted(readings: &[SizeReading]) -> (Vec<SizeReading>, Vec<SizeReading>) {
-    readings.iter().cloned().partition(|reading| reading.role == SizeRole::Watch)
+/// Trials by what they tell.
+pub(super) struct Parted {
+    /// Of response times, and of all else.
+    pub(super) trials: Vec<SizeReading>,
+    /// Of how memory grows.
+    pub(super) watches: Vec<SizeReading>,
+    /// Of what requests take at the least.
+    pub(super) saturated: Vec<SizeReading>,
+}
+
+impl Parted {
+    pub(super) fn of(readings: &[SizeReading]) -> Self {
+        let with =
+            |is_it: fn(SizeRole) -> bool| readings.iter().filter(|reading| is_it(reading.role)).cloned().collect();
+        Self {
+            trials: with(SizeRole::tells_of_times),
+            watches: with(|role| role == SizeRole::Watch),
+            saturated: with(|role| role == SizeRole::Saturate),
+        }
+    }
 }
 
 /// What the trials so far say.
@@ -115,6 +145,7 @@ pub(super) struct Known<'a> {
     question: &'a SizeQuestion,
     grid: &'a SizeGrid,
     readings: &'a [SizeReading],
+    saturated: &'a [SizeReading],
     /// What trials show of sizes that have bad ones.
     shown: Vec<(usize, Shown)>,
     /// By runtime.
@@ -129,20 +160,16 @@ struct KnownRuntime<'a> {
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn of(
-        question: &'a SizeQuestion,
-        grid: &'a SizeGrid,
-        readings: &'a [SizeReading],
-        watches: &[SizeReading],
-    ) -> Self {
+    pub(super) fn of(question: &'a SizeQuestion, grid: &'a SizeGrid, parted: &'a Parted) -> Self {
+        let Parted { trials: readings, watches, saturated } = parted;
         let runtimes = grid.cells().iter().map(|cell| cell.runtime + 1).max().unwrap_or(0);
         let of_runtime = |runtime| {
             let growth = SizeGrowth::of(runtime, grid, readings, watches);
-            let belief = Belief::of(runtime, question, grid, readings, growth);
-            KnownRuntime { belief, demand: Demand::of(runtime, grid, readings), growth }
+            let demand = Demand::of(runtime, grid, readings, saturated);
+            KnownRuntime { belief: Belief::of(runtime, question, grid, readings, (demand, growth)), demand, growth }
         };
         let shown = Shown::all(question, grid, readings);
-        Self { question, grid, readings, shown, beliefs: (0..runtimes).map(of_runtime).collect() }
+        Self { question, grid, readings, saturated, shown, beliefs: (0..runtimes).map(of_runtime).collect() }
     }
 
     /// Trials of a size, in their order.
@@ -172,6 +199,22 @@ impl<'a> Known<'a> {
         let suspected = |runtime: &KnownRuntime<'_>| matches!(runtime.growth, SizeGrowth::Suspected { .. });
         let runtime = self.beliefs.iter().position(suspected)?;
         watched(runtime, self.grid)
+    }
+
+    /// The size that is given all it can do: the first of a runtime that served, once, where what requests took of it would leave smaller
+    /// ones much to do.
+    fn next_saturated(&self) -> Option<usize> {
+        let cells = self.grid.cells();
+        (0..self.beliefs.len()).find_map(|runtime| {
+            let is_ours = |reading: &&SizeReading| cells.get(reading.cell).is_some_and(|cell| cell.runtime == runtime);
+            if self.saturated.iter().any(|reading| is_ours(&reading)) {
+                return None;
+            }
+            let served = self.readings.iter().filter(is_ours).find(|reading| reading.outcome.figures().is_some())?;
+            let work = self.beliefs.get(runtime)?.demand.work?;
+            let is_busy = |cell: &SizeCell| self.question.rate_of(cell) * work > BUSY * cell.cpus.cores();
+            cells.iter().any(|cell| cell.runtime == runtime && is_busy(cell)).then_some(served.cell)
+        })
     }
 
     /// How probable it is that a size holds.
@@ -396,11 +439,11 @@ mod tests {
     }
 
     fn searched(limit: f64) -> Vec<SizeReading> {
-        searched_with(limit, |_, outcome| outcome)
+        searched_with(limit, |_, _, outcome| outcome)
     }
 
-    /// A search in which trials, by how many there were before, may come out otherwise.
-    fn searched_with(limit: f64, otherwise: impl Fn(usize, SizeOutcome) -> SizeOutcome) -> Vec<SizeReading> {
+    /// A search in which trials, by how many there were before and what they are for, may come out otherwise.
+    fn searched_with(limit: f64, otherwise: impl Fn(usize, SizeRole, SizeOutcome) -> SizeOutcome) -> Vec<SizeReading> {
         let grid = grid();
         let mut readings: Vec<SizeReading> = Vec::new();
         loop {
@@ -411,10 +454,11 @@ mod tests {
                         (cell, (0..blocks).flat_map(|_| sides.roles()).collect())
                     }
                     SizeStep::Done => return readings,
+                    SizeStep::Saturate { cell } => (cell, vec![SizeRole::Saturate]),
                     SizeStep::Watch { .. } => panic!("memory does not grow"),
                 };
             for role in roles {
-                let outcome = otherwise(readings.len(), outcome(&grid.cells()[cell], limit));
+                let outcome = otherwise(readings.len(), role, outcome(&grid.cells()[cell], limit));
                 readings.push(SizeReading { cell, role, outcome });
             }
             assert!(readings.len() < 500);
@@ -450,10 +494,10 @@ mod tests {
         };
         let fails = |_: SizeOutcome| SizeOutcome::Failed("php ended with signal 11 (SIGSEGV)".to_owned());
         // Whichever trial of the search it is, and however bad.
-        for bad in 0..3 {
+        for bad in 0..4 {
             for readings in [
-                searched_with(1.5, |number, outcome| if number == bad { far(4.5)(outcome) } else { outcome }),
-                searched_with(1.5, |number, outcome| if number == bad { fails(outcome) } else { outcome }),
+                searched_with(1.5, |number, _, outcome| if number == bad { far(4.5)(outcome) } else { outcome }),
+                searched_with(1.5, |number, _, outcome| if number == bad { fails(outcome) } else { outcome }),
             ] {
                 assert_eq!(cell(&readings), cell(&undisturbed), "{bad}");
                 let trials = |place| {
@@ -464,10 +508,10 @@ mod tests {
             }
         }
         // The largest, which would rule out everything: it is tried again at once.
-        let readings = searched_with(1.5, |number, outcome| if number == 0 { far(4.5)(outcome) } else { outcome });
-        assert_eq!(readings[0].cell, readings[1].cell);
+        let readings = searched_with(1.5, |number, _, outcome| if number == 0 { far(4.5)(outcome) } else { outcome });
+        assert_eq!((readings[1].cell, readings[1].role), (readings[0].cell, SizeRole::Search));
         // What is as bad in both does.
-        let readings = searched_with(1.5, |number, outcome| if number < 2 { fails(outcome) } else { outcome });
+        let readings = searched_with(1.5, |number, _, outcome| if number < 2 { fails(outcome) } else { outcome });
         let found = size_found(&QUESTION, &grid, &readings);
         let beaten = Hopeless::Beaten { by: readings[0].cell };
         assert!(found.fates.contains(&SizeFate::Hopeless(beaten)), "{:?}", found.fates);
@@ -490,6 +534,7 @@ mod tests {
             let (cell, roles): (usize, Vec<SizeRole>) =
                 match size_step(&question, &grid, &readings, SizeStage::Search, u32::MAX) {
                     SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
+                    SizeStep::Saturate { cell } => (cell, vec![SizeRole::Saturate]),
                     SizeStep::Watch { cell } => {
                         watches += 1;
                         (cell, vec![SizeRole::Watch])
@@ -560,7 +605,8 @@ mod tests {
         let tells_of = |peak: u64, other: usize| {
             let readings = blocks(refuted, peak);
             let question = QUESTION;
-            let known = Known::of(&question, &grid, &readings, &[]);
+            let parted = Parted::of(&readings);
+            let known = Known::of(&question, &grid, &parted);
             let confirmations = known.confirmations();
             assert_eq!(confirmations[0].1.verdict, SizeVerdict::Refuted);
             known.tells_of(refuted, &confirmations[0].1, other)
@@ -587,6 +633,29 @@ mod tests {
     }
 
     #[test]
+    fn requests_that_take_less_where_the_next_one_waits_leave_smaller_sizes_open() {
+        // 120 a second of 3 ms are 0.36 CPU, and a quarter of a core holds the objective all the same.
+        let takes = |busy: f64| {
+            let readings = searched_with(0.7, |_, role, outcome| match outcome {
+                SizeOutcome::Served(figures) => SizeOutcome::Served(SizeFigures {
+                    work: Some(if role == SizeRole::Saturate { busy } else { 0.003 }),
+                    ..figures
+                }),
+                other => other,
+            });
+            let found = size_found(&QUESTION, &grid(), &readings);
+            assert_eq!(readings.iter().filter(|reading| reading.role == SizeRole::Saturate).count(), 1);
+            grid().cells()[found.choice.unwrap().cell].cpus.millis()
+        };
+        assert_eq!((takes(0.003), takes(0.0018)), (500, 250));
+        // It tells of no response times: what it shows is neither tried nor confirmed.
+        let served = outcome(&grid().cells()[23], 0.1);
+        let readings = [SizeReading { cell: 23, role: SizeRole::Saturate, outcome: served }];
+        let found = size_found(&QUESTION, &grid(), &readings);
+        assert_eq!((found.tried, found.choice, found.frontier.len()), (0, None, 0));
+    }
+
+    #[test]
     fn where_nothing_holds_nothing_is_chosen() {
         let found = size_found(&QUESTION, &grid(), &searched(9.0));
         assert_eq!(found.choice, None);
@@ -596,10 +665,10 @@ mod tests {
     #[test]
     fn what_is_next_follows_from_the_trials_alone_and_time_ends_it() {
         let (grid, readings) = (grid(), searched(1.5));
-        let first = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search, u32::MAX);
-        assert_eq!(first, size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search, u32::MAX));
-        let SizeStep::Try { cell } = first else { panic!("{first:?}") };
-        assert_eq!(cell, readings[1].cell);
+        let step = |before: usize| size_step(&QUESTION, &grid, &readings[..before], SizeStage::Search, u32::MAX);
+        // Then it is given all it can do, for what requests take at the least.
+        assert_eq!(step(1), SizeStep::Saturate { cell: readings[0].cell });
+        assert_eq!((step(2), step(2)), (SizeStep::Try { cell: readings[2].cell }, step(2)));
         assert_eq!(size_step(&QUESTION, &grid, &readings[..1], SizeStage::Search, 0), SizeStep::Done);
         let confirmed = size_step(&QUESTION, &grid, &readings[..1], SizeStage::Confirm, u32::MAX);
         assert!(matches!(confirmed, SizeStep::Confirm { blocks: FIRST_BLOCKS, .. }), "{confirmed:?}");

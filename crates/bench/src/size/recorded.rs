@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stampede_analysis::{MEMORY_MARGIN, SizeCell, SizeFigures, SizeGrid, SizeOutcome, SizeQuestion};
+use stampede_analysis::{MEMORY_MARGIN, SizeCell, SizeFigures, SizeGrid, SizeOutcome, SizeQuestion, SizeRole};
 use stampede_core::{Bytes, Cpus};
 
 use super::{HEADROOM, MONTH, PRICES, Reached, SHARE, search};
@@ -68,6 +68,9 @@ pub(super) struct Line {
     pub(super) cpus_millis: u32,
     pub(super) memory_mib: u64,
     pub(super) workers: u32,
+    /// Whether it had all it can do, and not the load.
+    #[serde(default)]
+    pub(super) saturated: bool,
     /// Absent where it did not serve.
     pub(super) figures: Option<Figures>,
     /// Why it did not.
@@ -117,6 +120,13 @@ impl Line {
 }
 
 impl Subject {
+    /// The largest cell of each runtime.
+    fn largest(&self) -> impl Iterator<Item = Place> {
+        let [_, _, cpus] = self.cpus;
+        let ([_, _, memory], [_, _, workers]) = (self.memory, WORKERS);
+        RUNTIMES.into_iter().map(move |runtime| (runtime.to_owned(), cpus, memory, workers))
+    }
+
     /// All of its cells.
     pub(super) fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
@@ -136,6 +146,8 @@ pub(super) struct Grid<'a> {
     pub(super) subject: &'static Subject,
     /// By cell, all of which are there.
     pub(super) trials: BTreeMap<Place, Vec<&'a Line>>,
+    /// The largest cell of each runtime, with what requests take of CPU where all it can do is asked of it.
+    pub(super) saturated: BTreeMap<Place, Vec<&'a Line>>,
 }
 
 /// What is recorded of each subject.
@@ -143,12 +155,14 @@ pub(super) fn grids(lines: &[Line]) -> Vec<Grid<'_>> {
     let grid = |subject: &'static Subject| {
         let mut trials: BTreeMap<Place, Vec<&Line>> =
             subject.places().into_iter().map(|place| (place, Vec::new())).collect();
+        let mut saturated: BTreeMap<Place, Vec<&Line>> = subject.largest().map(|place| (place, Vec::new())).collect();
         for line in lines.iter().filter(|line| line.workload == subject.workload) {
-            if let Some(trials) = trials.get_mut(&line.place()) {
+            let of_kind = if line.saturated { &mut saturated } else { &mut trials };
+            if let Some(trials) = of_kind.get_mut(&line.place()) {
                 trials.push(line);
             }
         }
-        Grid { subject, trials }
+        Grid { subject, trials, saturated }
     };
     SUBJECTS.iter().map(grid).collect()
 }
@@ -179,6 +193,7 @@ impl Grid<'_> {
     /// Whether every cell has its trials.
     pub(super) fn is_whole(&self) -> bool {
         self.trials.iter().all(|((_, _, memory, _), trials)| trials.len() >= wanted(*memory, trials))
+            && self.saturated.values().all(|trials| trials.len() >= TRIALS)
     }
 
     /// Searches on it.
@@ -206,8 +221,13 @@ impl Grid<'_> {
         };
         let truths: Vec<f64> = grid.cells().iter().map(|cell| truth(cell.memory.mib() as u64, of(cell))).collect();
         let found = draws(seed, searches, |random| {
-            search(&question, &grid, |cell, _| {
-                let trials = of(&grid.cells()[cell]);
+            search(&question, &grid, |cell, role| {
+                let cell = &grid.cells()[cell];
+                let saturated = self.saturated.iter().find(|((runtime, ..), _)| *runtime == RUNTIMES[cell.runtime]);
+                let trials = match saturated.filter(|_| role == SizeRole::Saturate) {
+                    Some((_, trials)) => trials,
+                    None => of(cell),
+                };
                 trials[random.index(trials.len())].outcome()
             })
         });
@@ -251,7 +271,7 @@ mod tests {
             over: times,
             failed: 0,
             requests: 3_000,
-            work_us: Some(400.0),
+            work_us: Some(200.0),
             median_us: 900.0,
             memory_peak_bytes: Some(20 << 20),
             throttled: 0.0,
@@ -262,6 +282,7 @@ mod tests {
             cpus_millis,
             memory_mib,
             workers,
+            saturated: false,
             figures: Some(figures),
             reason: None,
             under: Circumstances::now("stampede 1", "nothing"),
@@ -276,17 +297,21 @@ mod tests {
         for Subject { rate, beyond, window, .. } in &SUBJECTS {
             assert!(rate * (1.0 + HEADROOM) * *window as f64 * beyond >= 55.0);
         }
-        // What has a quarter of a core holds, 0.15 is near the limit, and 0.1 misses.
+        // What has 0.11 CPU holds, 0.075 is near the limit, and 0.06 misses.
         let times = |place: &Place| match place.1 {
-            250 => 0.4,
-            150 => 0.95,
+            110 => 0.4,
+            75 => 0.95,
             _ => 3.0,
         };
         let mut lines: Vec<Line> =
             places.iter().flat_map(|place| (0..TRIALS).map(|_| line(place, times(place)))).collect();
+        let largest: Vec<Place> = SUBJECTS[0].largest().collect();
+        lines.extend(
+            largest.iter().flat_map(|place| (0..TRIALS).map(|_| Line { saturated: true, ..line(place, times(place)) })),
+        );
         let whole = |lines: &[Line]| grids(lines)[0].is_whole();
         assert!(!whole(&lines) && !whole(&lines[1..]));
-        let near = places.iter().filter(|place| place.1 == 150);
+        let near = places.iter().filter(|place| place.1 == 75);
         lines.extend(near.flat_map(|place| (TRIALS..TRIALS_NEAR).map(|_| line(place, times(place)))));
         assert!(whole(&lines));
         let reached = grids(&lines)[0].reach(4, 1);

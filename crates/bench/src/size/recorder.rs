@@ -12,7 +12,7 @@ use serde_json::Value;
 use stampede_core::{Role, TunableKind};
 
 use super::HEADROOM;
-use super::recorded::{Figures, Line, Place, SUBJECTS, Subject, TRIALS_NEAR, grids, wanted};
+use super::recorded::{Figures, Line, Place, SUBJECTS, Subject, TRIALS, TRIALS_NEAR, grids, wanted};
 use crate::circumstances::Circumstances;
 use crate::compare::Compare;
 use crate::failure::Failure;
@@ -23,6 +23,9 @@ use crate::progress::tell;
 /// Warm-up of a trial, and what it takes beside that and its window, in seconds.
 const WARM_UP: u64 = 2;
 const BESIDE: u64 = 5;
+
+/// The window of a trial with all that a size can do, in seconds.
+const SATURATED: u64 = 10;
 
 /// How it is to be done.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,6 +47,8 @@ struct Slice {
     cpus: u32,
     memory: u64,
     cells: Vec<Place>,
+    /// Whether they are given all they can do, and not the load.
+    saturated: bool,
 }
 
 /// What is to be recorded next: of the first subject that is not whole, those cells that lack the fewest-numbered trial under the first
@@ -51,6 +56,13 @@ struct Slice {
 /// where it can be.
 fn next(lines: &[Line], skip: &[(usize, u32, u64)]) -> Option<Slice> {
     for (number, grid) in grids(lines).iter().enumerate() {
+        let missing = grid.saturated.iter().filter(|(_, trials)| trials.len() < TRIALS);
+        let cells: Vec<Place> = missing.map(|(place, _)| place.clone()).collect();
+        if let Some((_, cpus, memory, _)) = cells.first().cloned()
+            && !skip.contains(&(number, cpus, memory))
+        {
+            return Some(Slice { subject: grid.subject, cpus, memory, cells, saturated: true });
+        }
         for trial in 1..=TRIALS_NEAR {
             let mut by_limits: BTreeMap<(u32, u64), Vec<Place>> = BTreeMap::new();
             for (place, trials) in &grid.trials {
@@ -60,7 +72,7 @@ fn next(lines: &[Line], skip: &[(usize, u32, u64)]) -> Option<Slice> {
             }
             let open = by_limits.into_iter().find(|((cpus, memory), _)| !skip.contains(&(number, *cpus, *memory)));
             if let Some(((cpus, memory), cells)) = open {
-                return Some(Slice { subject: grid.subject, cpus, memory, cells });
+                return Some(Slice { subject: grid.subject, cpus, memory, cells, saturated: false });
             }
         }
     }
@@ -74,7 +86,7 @@ impl Slice {
 
     /// A plan with a case for each cell.
     fn plan(&self) -> Result<String, Failure> {
-        let Self { subject, cpus, memory, cells } = self;
+        let Self { subject, cpus, memory, cells, saturated } = self;
         let mut cases = String::new();
         for (number, (runtime, _, _, workers)) in cells.iter().enumerate() {
             let pool = pool_of(runtime)?;
@@ -83,13 +95,16 @@ impl Slice {
                 Self::name(number)
             ));
         }
+        // Twice as many requests as workers are as many as `stampede size` gives a size that is to have all it can do.
+        let (load, window) = match (saturated, cells.first()) {
+            (true, Some((.., workers))) => (format!("closed:{}", 2 * workers), SATURATED),
+            _ => (format!("open:poisson:{}", subject.rate * (1.0 + HEADROOM)), subject.window),
+        };
         Ok(format!(
-            "workload: {}\ncases:\n{cases}limits: {{cpus: {}, memory: {memory}Mi}}\nload: open:poisson:{}\n\
-             study: {{rounds: 1, duration: {}s, warm_up: {WARM_UP}s}}\n",
+            "workload: {}\ncases:\n{cases}limits: {{cpus: {}, memory: {memory}Mi}}\nload: {load}\n\
+             study: {{rounds: 1, duration: {window}s, warm_up: {WARM_UP}s}}\n",
             subject.workload,
             f64::from(*cpus) / 1e3,
-            subject.rate * (1.0 + HEADROOM),
-            subject.window
         ))
     }
 
@@ -103,9 +118,13 @@ impl Slice {
             let id = Self::name(number);
             let case = study["cases"].as_array()?.iter().find(|case| case["id"] == id.as_str())?;
             let trial = &case["trials"][0];
+            // Of a trial that has all it can do response times say nothing, and there may be too few for the percentile.
+            let beyond = if self.saturated { 0.5 } else { self.subject.beyond };
             let (figures, reason) = match trial["outcome"].as_str()? {
-                "measured" => (Some(figures(trial, self.subject)?), None),
-                "invalid" if is_overload(trial["reason"].as_str()?) => (Some(figures(trial, self.subject)?), None),
+                "measured" => (Some(figures(trial, self.subject, beyond)?), None),
+                "invalid" if is_overload(trial["reason"].as_str()?) => {
+                    (Some(figures(trial, self.subject, beyond)?), None)
+                }
                 "failed" => (None, Some(trial["reason"].as_str()?.lines().next()?.to_owned())),
                 _ => return None,
             };
@@ -116,6 +135,7 @@ impl Slice {
                 cpus_millis: self.cpus,
                 memory_mib: self.memory,
                 workers: *workers,
+                saturated: self.saturated,
                 figures,
                 reason,
                 under: under.clone(),
@@ -141,8 +161,8 @@ fn is_overload(reason: &str) -> bool {
     reason.contains(" requests had no answer ") && !reason.contains("; ")
 }
 
-/// What a trial showed.
-fn figures(trial: &Value, subject: &Subject) -> Option<Figures> {
+/// What a trial showed; `beyond` is the share of requests that its response time is beyond.
+fn figures(trial: &Value, subject: &Subject, beyond: f64) -> Option<Figures> {
     let response = &trial["response_us"];
     let at = |share: f64| response[percentile(share)].as_f64();
     let requests = &trial["requests"];
@@ -151,8 +171,8 @@ fn figures(trial: &Value, subject: &Subject) -> Option<Figures> {
     let unsent = trial["sending"]["unsent"].as_u64().unwrap_or_default();
     let failed = count("failed") + count("unfinished") + unsent;
     Some(Figures {
-        times: at(subject.beyond)? / 1e6 / subject.below,
-        over: beyond(response, subject.below * 1e6) / subject.beyond,
+        times: at(beyond)? / 1e6 / subject.below,
+        over: share_beyond(response, subject.below * 1e6) / subject.beyond,
         failed,
         requests: count("ok") + failed,
         work_us: trial["cpu_us_per_request"].as_f64(),
@@ -172,7 +192,7 @@ fn percentile(share: f64) -> &'static str {
 }
 
 /// The share of requests beyond a time, by the percentiles around it: on a line over the logarithm of the share.
-fn beyond(response: &Value, limit_us: f64) -> f64 {
+fn share_beyond(response: &Value, limit_us: f64) -> f64 {
     let known = PERCENTILES.iter().filter_map(|(name, share)| Some((response[*name].as_f64()?, *share)));
     let known: Vec<(f64, f64)> = known.collect();
     let after = known.partition_point(|(time, _)| *time < limit_us);
@@ -200,7 +220,7 @@ pub(crate) fn run(recording: &SizeRecording) -> Result<(), Failure> {
             tell("the time is over; the same command continues");
             return Ok(());
         }
-        let Slice { subject, cpus, memory, cells } = &slice;
+        let Slice { subject, cpus, memory, cells, .. } = &slice;
         tell(&format!(
             "{}: {} cells under {cpus}m and {memory}Mi, {} trials are there",
             subject.workload,
@@ -247,6 +267,7 @@ mod tests {
             cpus_millis,
             memory_mib,
             workers,
+            saturated: false,
             figures: Some(figures),
             reason: None,
             under: Circumstances::default(),
@@ -255,7 +276,24 @@ mod tests {
 
     #[test]
     fn every_cell_has_a_trial_before_any_has_two_and_those_near_the_limit_get_more() {
-        let slice = next(&[], &[]).unwrap();
+        // What requests take at the least comes first: the largest cell of each runtime, with twice as many requests as workers.
+        let first = next(&[], &[]).unwrap();
+        assert_eq!((first.subject.workload, first.cpus, first.memory, first.cells.len()), ("markdown", 110, 96, 3));
+        let plan = first.plan().unwrap();
+        assert!(plan.contains("load: closed:8\n") && plan.contains("duration: 10s"), "{plan}");
+        let saturated = |line: Line| Line { saturated: true, ..line };
+        let known: Vec<Line> = SUBJECTS
+            .iter()
+            .flat_map(|subject| {
+                let of_subject = move |line: Line| Line { workload: subject.workload.to_owned(), ..line };
+                let places = subject.places().into_iter();
+                let largest =
+                    places.filter(|place| (place.1, place.2, place.3) == (subject.cpus[2], subject.memory[2], 4));
+                largest.flat_map(move |place| (0..3).map(move |_| of_subject(saturated(trial(&place, 3.0)))))
+            })
+            .collect();
+        let with = |lines: &[Line]| -> Vec<Line> { known.iter().chain(lines).cloned().collect() };
+        let slice = next(&known, &[]).unwrap();
         assert_eq!((slice.subject.workload, slice.cpus, slice.memory, slice.cells.len()), ("markdown", 60, 32, 9));
         let plan = slice.plan().unwrap();
         for part in [
@@ -268,18 +306,19 @@ mod tests {
         }
         // What was recorded of these limits is not recorded again before the others were, nor what was skipped.
         let done: Vec<Line> = slice.cells.iter().map(|place| trial(place, 3.0)).collect();
+        let done = with(&done);
         let after = next(&done, &[]).unwrap();
         assert_eq!((after.cpus, after.memory), (60, 48));
         assert_eq!(next(&done, &[(0, 60, 48)]).unwrap().memory, 96);
         // A whole grid of markdown leaves the other one; one with a cell near the limit leaves that first.
         let places = SUBJECTS[0].places();
         let all: Vec<Line> = places.iter().flat_map(|place| (0..3).map(|_| trial(place, 3.0))).collect();
-        assert_eq!(next(&all, &[]).unwrap().subject.workload, "mix");
+        assert_eq!(next(&with(&all), &[]).unwrap().subject.workload, "mix");
         let near: Vec<Line> = places
             .iter()
             .flat_map(|place| (0..3).map(|_| trial(place, if *place == places[7] { 1.1 } else { 3.0 })))
             .collect();
-        let slice = next(&near, &[]).unwrap();
+        let slice = next(&with(&near), &[]).unwrap();
         assert_eq!((slice.subject.workload, slice.cells), ("markdown", vec![places[7].clone()]));
     }
 
@@ -294,14 +333,15 @@ mod tests {
             "throttled_periods": 50,
             "periods": 200,
         });
-        let seen = figures(&trial, &SUBJECTS[0]).unwrap();
+        let seen = figures(&trial, &SUBJECTS[0], SUBJECTS[0].beyond).unwrap();
         assert!((seen.times - 2.0).abs() < 1e-9 && (seen.throttled - 0.25).abs() < 1e-9, "{seen:?}");
         // A third of the way from p95 to p99: 0.05 x (0.01 / 0.05)^(1/3).
         assert!((seen.over - 2.924).abs() < 0.001, "{seen:?}");
         assert_eq!((seen.failed, seen.requests, seen.memory_peak_bytes), (10, 1_000, Some(12_000_000)));
-        let unanswered = "2543 requests had no answer 5s after the window, so the load was smaller than open:poisson:330";
+        let unanswered =
+            "2543 requests had no answer 5s after the window, so the load was smaller than open:poisson:330";
         assert!(is_overload(unanswered) && !is_overload("the generator was late"));
         assert!(!is_overload(&format!("{unanswered}; the generator was late")));
-        assert!(beyond(&trial["response_us"], 50.0) == 1.0 && beyond(&trial["response_us"], 1e6) == 0.0);
+        assert!(share_beyond(&trial["response_us"], 50.0) == 1.0 && share_beyond(&trial["response_us"], 1e6) == 0.0);
     }
 }
