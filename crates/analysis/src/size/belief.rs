@@ -116,10 +116,6 @@ impl<'a> Belief<'a> {
         if self.tried.is_empty() {
             return self.unknown;
         }
-        let has_memory = self.has_memory(cell);
-        if has_memory == 0.0 {
-            return 0.0;
-        }
         let covariances: Vec<f64> = self.tried.iter().map(|tried| covariance(tried, cell)).collect();
         let holds = |case: &WorkBelief| {
             let (residual, deviation) = case.process.as_ref()?.at(&covariances, covariance(cell, cell));
@@ -128,7 +124,7 @@ impl<'a> Belief<'a> {
             Some(case.weight * normal_above((modelled + residual) / deviation))
         };
         let holds: Option<f64> = self.cases.iter().map(holds).sum();
-        holds.map_or(self.unknown, |holds| holds * has_memory)
+        holds.map_or(self.unknown, |holds| holds * self.has_memory(cell))
     }
 
     /// How probable it is that its memory is enough.

@@ -56,8 +56,7 @@ pub(super) struct Demand {
 
 impl Demand {
     /// Of a runtime, by its trials and by those in which the next request always waited. Where each request is waited for, it takes up to
-    /// twice the CPU: measured of the workload `markdown`, 0.33 and 0.21 ms on nginx with PHP-FPM 8.2, 0.75 and 0.49 ms on Caddy, 0.31
-    /// and 0.16 ms on `php -S`.
+    /// twice the CPU (measured in ADR 55).
     pub(super) fn of(runtime: usize, grid: &SizeGrid, readings: &[SizeReading], saturated: &[SizeReading]) -> Self {
         let figures = |readings| figures_of(runtime, grid, readings);
         let work = figures(readings).chain(figures(saturated)).filter_map(|(_, figures)| figures.work).reduce(f64::min);
@@ -83,9 +82,8 @@ fn figures_of<'a>(
 
 /// The most that a runtime with as many workers or fewer was seen to need.
 pub(super) fn peak_below(cell: &SizeCell, grid: &SizeGrid, readings: &[SizeReading]) -> Option<Bytes> {
-    let ours = readings.iter().filter_map(|reading| Some((grid.cells().get(reading.cell)?, reading)));
-    let smaller = ours.filter(|(other, _)| other.runtime == cell.runtime && other.workers <= cell.workers);
-    smaller.filter_map(|(_, reading)| reading.outcome.figures()?.memory_peak).max()
+    let smaller = figures_of(cell.runtime, grid, readings).filter(|(other, _)| other.workers <= cell.workers);
+    smaller.filter_map(|(_, figures)| figures.memory_peak).max()
 }
 
 /// Why growth of memory rules a size out. Workers that are replaced give back what they have kept: then it is a matter of memory.

@@ -121,7 +121,7 @@ impl Line {
 
 impl Subject {
     /// The largest cell of each runtime.
-    fn largest(&self) -> impl Iterator<Item = Place> {
+    pub(super) fn largest(&self) -> impl Iterator<Item = Place> {
         let [_, _, cpus] = self.cpus;
         let ([_, _, memory], [_, _, workers]) = (self.memory, WORKERS);
         RUNTIMES.into_iter().map(move |runtime| (runtime.to_owned(), cpus, memory, workers))

@@ -281,17 +281,15 @@ mod tests {
         assert_eq!((first.subject.workload, first.cpus, first.memory, first.cells.len()), ("markdown", 110, 96, 3));
         let plan = first.plan().unwrap();
         assert!(plan.contains("load: closed:8\n") && plan.contains("duration: 10s"), "{plan}");
-        let saturated = |line: Line| Line { saturated: true, ..line };
-        let known: Vec<Line> = SUBJECTS
-            .iter()
-            .flat_map(|subject| {
-                let of_subject = move |line: Line| Line { workload: subject.workload.to_owned(), ..line };
-                let places = subject.places().into_iter();
-                let largest =
-                    places.filter(|place| (place.1, place.2, place.3) == (subject.cpus[2], subject.memory[2], 4));
-                largest.flat_map(move |place| (0..3).map(move |_| of_subject(saturated(trial(&place, 3.0)))))
-            })
-            .collect();
+        let saturated = |subject: &Subject, place: &Place| Line {
+            workload: subject.workload.to_owned(),
+            saturated: true,
+            ..trial(place, 3.0)
+        };
+        let mut known: Vec<Line> = Vec::new();
+        for subject in &SUBJECTS {
+            known.extend(subject.largest().flat_map(|place| [(); TRIALS].map(|()| saturated(subject, &place))));
+        }
         let with = |lines: &[Line]| -> Vec<Line> { known.iter().chain(lines).cloned().collect() };
         let slice = next(&known, &[]).unwrap();
         assert_eq!((slice.subject.workload, slice.cpus, slice.memory, slice.cells.len()), ("markdown", 60, 32, 9));
