@@ -519,11 +519,11 @@ fn check_window(rate: f64, headroom: f64, duration: Duration, term: SizeTerm, mi
     }
 }
 
-/// The time must have room for a trial of each runtime and for one confirmation.
+/// The time must have room for a trial of each runtime, for another with all it can do, and for one confirmation.
 fn check_budget(budget: Duration, load: Duration, runtimes: usize, sides: u32, mistakes: &mut Gathered) {
     let each = load + BESIDE;
-    let needed = each * (runtimes as u32 + 2 + sides * BLOCKS.0);
-    let problem = format!("has no room for a trial of each runtime and {} rounds of a size", BLOCKS.0);
+    let needed = each * (2 * runtimes as u32 + 1 + sides * BLOCKS.0);
+    let problem = format!("has no room for two trials of each runtime and {} rounds of a size", BLOCKS.0);
     check_room(budget, needed, &problem, mistakes);
 }
 
@@ -582,6 +582,6 @@ mod tests {
             mistakes.finish(Ok(())).err().map_or_else(Vec::new, |Mistakes(told)| told)
         };
         assert_eq!(of(300), []);
-        assert_eq!(of(100)[0].fix, "use --budget 3m29s or more, or a shorter --duration");
+        assert_eq!(of(100)[0].fix, "use --budget 4m1s or more, or a shorter --duration");
     }
 }
