@@ -329,7 +329,12 @@ fn all_mistakes_of_a_command_line_are_told_at_once() {
             &["--slo", "p50<100ms,p99.9<200ms"],
             "--duration 10s has 1000 requests, of which too few are beyond the percentile; use --duration 50s",
         ),
-        ("too little time", "open:100", &["--slo", SLO, "--budget", "30s"], "has no room for two trials of each runtime"),
+        (
+            "too little time",
+            "open:100",
+            &["--slo", SLO, "--budget", "30s"],
+            "has no room for two trials of each runtime",
+        ),
         (
             "replicas that are no number",
             "open:100",
