@@ -47,11 +47,11 @@ if command -v debootstrap >/dev/null && command -v dockerd >/dev/null && [ "$(id
 fi
 part format cargo fmt --all --check
 part 'lint and build' scripts/tests.sh build
-part tidy cargo run --quiet --locked --bin xtask -- tidy
-part site cargo run --quiet --locked --bin xtask -- site target/debug/stampede
 scripts/nextest.sh wait || true
 # One after the other: tests that measure are not among those, and what waits for servers then has the processors.
 beside 'php and web' sh -c 'scripts/php.sh test && scripts/web.sh test'
+part tidy cargo run --quiet --locked --bin xtask -- tidy
+part site cargo run --quiet --locked --bin xtask -- site target/debug/stampede
 part 'tests that others may run beside' scripts/tests.sh beside
 joined 'php and web'
 part 'tests that wait for servers and containers' scripts/tests.sh studies

@@ -11,7 +11,7 @@ purpose=${1:?build, all, beside, studies or alone}
 # No documentation has examples that are code: to look for some would read every crate once more.
 what=(--locked --lib --bins --tests)
 waiting='group(studies) | group(containers) | group(drain)'
-measuring='group(measuring) | group(paced)'
+measuring='group(measuring) | group(paced) | group(figures)'
 
 if [ "$purpose" = build ]; then
     # Benchmarks, too, which are linted so, and not run.
