@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{fs, io};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 use thiserror::Error;
+
+use crate::process::ends_with_this;
 
 /// An empty folder beside the plan, for applications that have no files.
 pub(crate) const APP: &str = "app";
@@ -72,6 +75,8 @@ impl Compare {
     fn output(&self, arguments: &[&str]) -> Result<Output, CompareError> {
         let mut command = Command::new(&self.program);
         command.args(arguments).arg("--store").arg(self.folder.path().join("studies.db"));
+        // What it has started is ended by it alone.
+        ends_with_this(&mut command, Signal::TERM);
         command.output().map_err(|source| CompareError::Start { program: self.program.clone(), source })
     }
 

@@ -67,13 +67,10 @@ impl Process {
         cpus.set(cpu);
         // In a group of its own: Ctrl-C is for this process alone, which then ends all others.
         command.process_group(0);
-        // SAFETY: between fork and exec both make one system call each and touch no memory but their arguments.
+        ends_with_this(&mut command, Signal::KILL);
+        // SAFETY: between fork and exec this makes one system call and touches no memory but its arguments.
         unsafe {
-            command.pre_exec(move || {
-                set_parent_process_death_signal(Some(Signal::KILL))?;
-                sched_setaffinity(None, &cpus)?;
-                Ok(())
-            });
+            command.pre_exec(move || Ok(sched_setaffinity(None, &cpus)?));
         }
         let child = command.spawn().map_err(|source| ProcessError::Start { name, source })?;
         let watched = Pid::from_raw(child.id().cast_signed())
@@ -172,6 +169,14 @@ impl Drop for Process {
             let _ = kill_process_group(self.pid, Signal::KILL);
             let _ = self.child.wait();
         }
+    }
+}
+
+/// Has the kernel send a program a signal when the thread that starts it is gone, as after `kill` of this process (`PR_SET_PDEATHSIG`).
+pub(crate) fn ends_with_this(command: &mut Command, signal: Signal) {
+    // SAFETY: between fork and exec this makes one system call and touches no memory but its arguments.
+    unsafe {
+        command.pre_exec(move || Ok(set_parent_process_death_signal(Some(signal))?));
     }
 }
 
