@@ -33,7 +33,7 @@ pub enum ReplicationVerdict {
     Refuted,
     /// The data do not say.
     Undecided,
-    /// It was not measured.
+    /// Nothing was measured of it: it could not run, or all its trials failed.
     Untested,
 }
 
@@ -208,6 +208,7 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
             let standing = match found.and_then(|ratio| ratio.low.zip(ratio.high)) {
                 _ if !run.is_finished() => ReplicationVerdict::Undecided,
                 _ if same => ReplicationVerdict::Refuted,
+                None if cases().any(|case| run.never_served(case)) => ReplicationVerdict::Untested,
                 Some((low, high)) if within.hold(low, high) => ReplicationVerdict::Confirmed,
                 Some((low, high)) if within.exclude(low, high) => ReplicationVerdict::Refuted,
                 _ => ReplicationVerdict::Undecided,
@@ -227,6 +228,7 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
             let found = run.figure(key, of).map(|figure| figure.estimate);
             let standing = match found.and_then(|found| found.low.zip(found.high)) {
                 _ if !run.is_finished() => ReplicationVerdict::Undecided,
+                None if run.never_served(of) => ReplicationVerdict::Untested,
                 Some((low, high)) if within.hold(low, high) => ReplicationVerdict::Confirmed,
                 Some((low, high)) if within.exclude(low, high) => ReplicationVerdict::Refuted,
                 _ => ReplicationVerdict::Undecided,
@@ -281,6 +283,12 @@ impl TableRun<'_> {
             Some(Outcome::Failed(reason)) => format!("its trials failed: {reason}"),
             Some(Outcome::Measured) | None => "it was not measured".to_owned(),
         })
+    }
+
+    /// Whether all trials of a row failed, so that nothing was measured of it.
+    fn never_served(&self, case: &CaseId) -> bool {
+        let mut trials = self.trials.iter().filter(|trial| trial.case == *case).peekable();
+        trials.peek().is_some() && trials.all(|trial| matches!(trial.outcome, Outcome::Failed(_)))
     }
 
     fn record<'b>(&'b self, study: &'b Study, case: &CaseId) -> Option<Record<'b>> {
@@ -396,8 +404,10 @@ fn pairs(run: &TableRun<'_>, mut verdicts: Vec<Verdict>) -> Vec<ReplicatedPair> 
     }
     let pair = |Asked { column, metric, a, b, published }| {
         let verdict = against(&verdicts, metric.key, a, b);
+        let cannot_serve =
+            |case: &CaseId| run.left_out(case).is_some() || (run.is_finished() && run.never_served(case));
         let standing = match verdict.as_ref().map(|verdict| verdict.verdict) {
-            _ if [a, b].into_iter().any(|case| run.left_out(case).is_some()) => ReplicationVerdict::Untested,
+            _ if [a, b].into_iter().any(cannot_serve) => ReplicationVerdict::Untested,
             Some(VerdictWord::Faster) => ReplicationVerdict::Confirmed,
             Some(VerdictWord::Slower | VerdictWord::Equivalent) => ReplicationVerdict::Refuted,
             Some(VerdictWord::Undecided) | None => ReplicationVerdict::Undecided,
@@ -582,6 +592,41 @@ mod tests {
             let pair = &replicate(&unfinished).pairs[0];
             assert_eq!((pair.standing, pair.because.len()), (Undecided, 1));
             assert!(pair.because[0].text.contains("not completed"), "{:?}", pair.because);
+        });
+    }
+
+    #[test]
+    fn a_row_that_failed_each_time_is_not_tested() {
+        with_run(&[("base", 100.0, Some(400.0)), ("killed", 50.0, Some(200.0))], |run| {
+            let [of, to] = ["killed", "base"].map(CaseId::new);
+            let within = Bounds { from: None, to: Some(0.8) };
+            let table = || "t".to_owned();
+            let ratio = ClaimTest::Ratio { table: table(), metric: None, of: of.clone(), to, against: None, within };
+            let figure = ClaimTest::Figure {
+                table: table(),
+                metric: "throughput_rps".to_owned(),
+                of: of.clone(),
+                within: Bounds { from: Some(100.0), to: None },
+            };
+            let claims = [ratio, figure].map(|test| Claim { says: "so".to_owned(), test });
+            let mut trials = run.trials.to_vec();
+            let fail = |trial: &mut Trial| {
+                trial.outcome = Outcome::Failed("a worker was killed".to_owned());
+                trial.measurement = None;
+            };
+            trials.iter_mut().filter(|trial| trial.case == of).for_each(fail);
+            let killed = TableRun { trials: &trials, ..*run };
+            for claim in &claims {
+                let checked = check(claim, &[killed]);
+                assert_eq!(checked.standing, ReplicationVerdict::Untested);
+                assert_eq!(checked.problem.as_deref(), Some("its trials failed: a worker was killed"));
+            }
+            assert_eq!(replicate(&killed).pairs[0].standing, ReplicationVerdict::Untested);
+            // Once was enough to have a figure, though not one that decides.
+            let first = trials.iter().position(|trial| trial.case == of).unwrap();
+            trials[first] = run.trials[first].clone();
+            let once = TableRun { trials: &trials, ..*run };
+            assert_eq!(replicate(&once).pairs[0].standing, ReplicationVerdict::Undecided);
         });
     }
 
