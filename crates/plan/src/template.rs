@@ -149,7 +149,7 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer], du
     text.push_str("    # load: false only verifies. Without expect, the answer is recorded before each study.\n");
     text.push_str("    # - {method: POST, path: /api, body: '{\"a\": 1}', load: false, expect: {status: 201}}\n\n");
     let runtimes: Vec<_> = plan.candidates.iter().map(|Candidate { id, .. }| id.to_string()).collect();
-    text.push_str("# Where nothing is said, all that are installed and can serve it.\n");
+    text.push_str("# By default, all that are installed and can serve it.\n");
     let lines: Vec<_> = runtimes.chunks(5).map(|runtimes| runtimes.join(", ")).collect();
     let _ = writeln!(text, "# runtimes: [{}]\n", lines.join(",\n#   "));
     text.push_str(&services(plan, dump));

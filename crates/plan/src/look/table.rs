@@ -131,6 +131,22 @@ const OWN_KERNEL: Remark = Remark::Always(
     "no worker can keep it, as its front controller builds its kernel for each request: it starts afresh for each",
 );
 
+/// A command of sed that has a constant of a script defined by an expression, wherever in its line that is; a quoted value may have
+/// semicolons.
+macro_rules! from_environment {
+    ($name:literal, $value:literal) => {
+        concat!(
+            "s/\\bdefine\\( *['\"]",
+            $name,
+            "['\"] *,( *'([^'\\\\]|\\\\.)*' *| *\"([^\"\\\\]|\\\\.)*\" *|[^;]*)\\) *;/define('",
+            $name,
+            "', ",
+            $value,
+            ");/g"
+        )
+    };
+}
+
 const WORDPRESS: Framework = Framework {
     name: "wordpress",
     title: "WordPress site",
@@ -157,13 +173,13 @@ const WORDPRESS: Framework = Framework {
             "-i",
             "-E",
             "-e",
-            "s/^[ \t]*define\\( *['\"]DB_NAME['\"].*/define('DB_NAME', getenv('MYSQL_DATABASE'));/",
+            from_environment!("DB_NAME", "getenv('MYSQL_DATABASE')"),
             "-e",
-            "s/^[ \t]*define\\( *['\"]DB_USER['\"].*/define('DB_USER', getenv('MYSQL_USER'));/",
+            from_environment!("DB_USER", "getenv('MYSQL_USER')"),
             "-e",
-            "s/^[ \t]*define\\( *['\"]DB_PASSWORD['\"].*/define('DB_PASSWORD', getenv('MYSQL_PASSWORD'));/",
+            from_environment!("DB_PASSWORD", "getenv('MYSQL_PASSWORD')"),
             "-e",
-            "s/^[ \t]*define\\( *['\"]DB_HOST['\"].*/define('DB_HOST', getenv('MYSQL_HOST') . ':' . getenv('MYSQL_PORT'));/",
+            from_environment!("DB_HOST", "getenv('MYSQL_HOST') . ':' . getenv('MYSQL_PORT')"),
             "wp-config.php",
         ],
     )),

@@ -260,8 +260,8 @@ const SITE: [(&str, &str); 5] = [
     ("wp-includes/version.php", "<?php $wp_version = '6.9';"),
     (
         "wp-config.php",
-        "<?php\ndefine( 'DB_NAME', 'shop' );\ndefine('DB_USER', 'shop');\n\tdefine(\"DB_PASSWORD\", \"secret\");\n\
-         define( 'DB_HOST', 'db.internal:3307' );\n",
+        "<?php\ndefine( 'DB_NAME', 'shop' ); define('DB_USER', getenv('DB_USER') ?: 'shop');\n\tdefine(\"DB_PASSWORD\", \"a;b);\");\n\
+         if (!defined('DB_HOST')) define( 'DB_HOST', 'db.internal:3307' );\n",
     ),
     (
         "index.php",
