@@ -10,6 +10,8 @@ mod grid;
 mod growth;
 mod hopeless;
 mod outcome;
+mod peaks;
+mod pool;
 mod question;
 mod search;
 mod service;

@@ -219,6 +219,7 @@ impl Subject {
             requests: window.responses.len() as u64,
             work: Some(window.work),
             median: Duration::from_secs_f64(window.beyond(0.5)),
+            mean: Some(Duration::from_secs_f64(window.mean())),
             memory_peak: Some(Bytes::from_mib(peak.ceil() as u64)),
             throttled: 0.0,
             growth: None,

@@ -613,6 +613,7 @@ fn outcome_of(trial: &Trial, is_replicated: bool, slo: Option<&Slo>) -> SizeOutc
         requests: served + failed,
         work: (served > 0 && !cpu.is_zero()).then(|| cpu.as_secs_f64() / served as f64),
         median: measured.response.quantile(0.5),
+        mean: Some(Duration::from_secs_f64(measured.response.mean_ns() / 1e9)),
         memory_peak: Some(of_replica.unwrap_or(memory_peak)).filter(|peak| *peak > 0).map(Bytes::new),
         throttled: if periods > 0 { throttled_periods as f64 / periods as f64 } else { 0.0 },
         growth: MemoryGrowth::of(measured),

@@ -1,10 +1,13 @@
 //! What is believed of sizes that were not tried: a model of queues, corrected by what trials showed.
 
+use stampede_core::Bytes;
 use stampede_stats::{GaussianProcess, normal_above};
 
 use super::grid::{SizeCell, SizeGrid, SizeReading, SizeRole};
 use super::growth::SizeGrowth;
 use super::hopeless::Demand;
+use super::peaks::Peaks;
+use super::pool::Pool;
 use super::question::SizeQuestion;
 use super::shown::best_trial;
 use crate::worker_memory::MEMORY_MARGIN;
@@ -35,9 +38,6 @@ const REPLICAS_SCALE: f64 = 1.0;
 const FIRST_WORKER: f64 = 0.4;
 const MEMORY_OFF: f64 = 0.3;
 
-/// More requests at once than these change nothing in the model.
-const MOST_AT_ONCE: u32 = 256;
-
 /// What is believed of a runtime that was not tried at all.
 const UNKNOWN: f64 = 0.3;
 
@@ -47,8 +47,8 @@ pub(super) struct Belief<'a> {
     /// The sizes that were tried, of which processes tell.
     tried: Vec<&'a SizeCell>,
     cases: Vec<WorkBelief>,
-    /// Peaks of memory by workers, and how it grows.
-    peaks: Vec<(u32, f64)>,
+    /// Peaks of memory, and how it grows.
+    peaks: Peaks,
     growth: SizeGrowth,
     /// What is believed where no trial served: less where some did not.
     unknown: f64,
@@ -69,7 +69,7 @@ impl<'a> Belief<'a> {
         question: &'a SizeQuestion,
         grid: &'a SizeGrid,
         readings: &[SizeReading],
-        (demand, growth): (Demand, SizeGrowth),
+        (demand, peaks, growth): (Demand, &Peaks, SizeGrowth),
     ) -> Self {
         // Trials where a size has more room tell of a lower rate.
         let counts = |cell, role| question.is_hardest(cell, role);
@@ -83,22 +83,14 @@ impl<'a> Belief<'a> {
         };
         let ours = ours.into_iter().filter(|(_, reading)| is_best(reading));
         let ours = ours.filter_map(|(cell, reading)| Some((cell, reading.role, reading.outcome.figures()?)));
-        let mut belief = Self { question, tried: Vec::new(), cases: Vec::new(), peaks: Vec::new(), growth, unknown };
+        let mut belief = Self { question, tried: Vec::new(), cases: Vec::new(), peaks: peaks.clone(), growth, unknown };
         let mut times = Vec::new();
         for (cell, role, figures) in ours {
             if counts(cell, role) {
                 belief.tried.push(cell);
                 times.push(figures.times.max(1e-6).ln().clamp(LEAST, MOST));
             }
-            if let Some(peak) = figures.memory_peak {
-                let peak = peak.get() as f64;
-                match belief.peaks.iter_mut().find(|(workers, _)| *workers == cell.workers) {
-                    Some((_, known)) => *known = known.max(peak),
-                    None => belief.peaks.push((cell.workers, peak)),
-                }
-            }
         }
-        belief.peaks.sort_by_key(|(workers, _)| *workers);
         let tried = &belief.tried;
         let case = |(weight, factor): (f64, f64)| {
             let demand = Demand { work: demand.work.map(|work| factor * work), ..demand };
@@ -131,18 +123,17 @@ impl<'a> Belief<'a> {
     fn has_memory(&self, cell: &SizeCell) -> f64 {
         let limit = cell.memory.get() as f64 / MEMORY_MARGIN;
         let at = |workers: u32| f64::from(workers.max(1));
-        let (needed, off) = match self.peaks.as_slice() {
-            [] => return 1.0,
-            peaks if peaks.iter().any(|(workers, _)| *workers == cell.workers) => {
-                let known = peaks.iter().find(|(workers, _)| *workers == cell.workers);
-                (known.map_or(0.0, |(_, peak)| *peak), 0.03)
+        let bytes = |peak: &Bytes| peak.get() as f64;
+        let known = self.peaks.all().iter().find(|(workers, _)| *workers == cell.workers);
+        let (needed, off) = match (known, self.peaks.all()) {
+            (Some((_, peak)), _) => (bytes(peak), 0.03),
+            (None, []) => return 1.0,
+            (None, [(workers, peak)]) => {
+                (bytes(peak) * (FIRST_WORKER + (1.0 - FIRST_WORKER) * at(cell.workers) / at(*workers)), MEMORY_OFF)
             }
-            [(workers, peak)] => {
-                (peak * (FIRST_WORKER + (1.0 - FIRST_WORKER) * at(cell.workers) / at(*workers)), MEMORY_OFF)
-            }
-            [.., (few, less), (many, more)] => {
-                let each = ((more - less) / (at(*many) - at(*few))).max(0.0);
-                ((more + each * (at(cell.workers) - at(*many))).max(1.0), MEMORY_OFF / 3.0)
+            (None, [.., (few, less), (many, more)]) => {
+                let each = ((bytes(more) - bytes(less)) / (at(*many) - at(*few))).max(0.0);
+                ((bytes(more) + each * (at(cell.workers) - at(*many))).max(1.0), MEMORY_OFF / 3.0)
             }
         };
         let needed = needed + self.growth.fills(cell).get() as f64;
@@ -150,81 +141,14 @@ impl<'a> Belief<'a> {
     }
 }
 
-/// What the queues of a size come to. Its pool is a closed network, whose requests share processors and otherwise wait; the whole is
-/// a queue of random arrivals which that serves, at a rate that follows from how many are there (Chandy, Herzog and Woo, "Parametric
-/// analysis of queuing networks", IBM Journal of Research and Development 19, 1975).
+/// What the queues of a size come to.
 fn modelled(question: &SizeQuestion, demand: Demand, cell: &SizeCell) -> f64 {
     let Some(work) = demand.work else { return 0.0 };
-    let cores = cell.cpus.cores();
-    let service = work * cores.ceil().max(1.0) / cores;
-    let workers = if cell.workers == 0 { MOST_AT_ONCE } else { cell.workers.min(MOST_AT_ONCE) };
-    let pool = Pool { demand: work / cores, delay: demand.wait + service - work / cores, workers };
-    let Some(response) = pool.response_beyond(question.rate_of(cell), question.beyond) else {
+    let Some(response) = Pool::of(cell, work, demand.wait).response_beyond(question.rate_of(cell), question.beyond)
+    else {
         return MOST;
     };
-    ((response + service) / question.below).ln().clamp(LEAST, MOST)
-}
-
-/// A pool whose requests are each somewhere without a queue for a time, and then with one server.
-#[derive(Clone, Copy, Debug)]
-struct Pool {
-    /// Time with the server.
-    demand: f64,
-    /// Time elsewhere.
-    delay: f64,
-    workers: u32,
-}
-
-impl Pool {
-    /// Requests a second with 1, 2 and more at once, by mean value analysis (Reiser and Lavenberg, Journal of the ACM 27, 1980).
-    fn throughputs(self) -> Vec<f64> {
-        let mut queue = 0.0;
-        let at = |n: u32| {
-            let served = self.demand * (1.0 + queue);
-            let throughput = f64::from(n) / (served + self.delay);
-            queue = throughput * served;
-            throughput
-        };
-        (1..=self.workers.max(1)).map(at).collect()
-    }
-
-    /// The response time that this share of requests is beyond, which come at random at this rate: that of one which finds as many as
-    /// no larger share does. None where their queue grows without end.
-    fn response_beyond(self, rate: f64, share: f64) -> Option<f64> {
-        let throughputs = self.throughputs();
-        let most = *throughputs.last()?;
-        if rate >= most {
-            return None;
-        }
-        // The probabilities of 0, 1 and more requests, of which those beyond the pool fall off by the same share.
-        let mut weight = 1.0;
-        let mut weights = vec![weight];
-        for throughput in &throughputs {
-            weight *= rate / throughput;
-            weights.push(weight);
-        }
-        let falls = rate / most;
-        let beyond_pool = weights.pop()? / (1.0 - falls);
-        let all = weights.iter().sum::<f64>() + beyond_pool;
-        let together = |there: usize| there as f64 / throughputs.get(there.max(1) - 1).copied().unwrap_or(most);
-        let response = |found: f64| {
-            let there = found.floor() as usize + 1;
-            together(there) + found.fract() * (together(there + 1) - together(there))
-        };
-        let mut tail = beyond_pool / all;
-        if tail > share {
-            return Some(response(f64::from(self.workers.max(1)) + (share / tail).ln() / falls.ln()));
-        }
-        for (found, weight) in weights.iter().enumerate().rev() {
-            let less = tail + weight / all;
-            if less > share {
-                let part = if tail > 0.0 { (less / share).ln() / (less / tail).ln() } else { 0.0 };
-                return Some(response(found as f64 + part));
-            }
-            tail = less;
-        }
-        Some(response(0.0))
-    }
+    ((response + Pool::service(cell, work)) / question.below).ln().clamp(LEAST, MOST)
 }
 
 /// Memory that is enough has no part in response times.
@@ -240,27 +164,10 @@ fn covariance(a: &SizeCell, b: &SizeCell) -> f64 {
 mod tests {
     use std::time::Duration;
 
-    use stampede_core::{Bytes, Cpus};
+    use stampede_core::Cpus;
 
     use super::super::grid::{SizeFigures, SizeOutcome};
     use super::*;
-
-    #[test]
-    fn a_pool_of_one_is_a_queue_whose_percentiles_are_known() {
-        // M/M/1 at half its load of 100/s: N is geometric with 1/2, P(N >= 6.64) = 1 %, and each before it takes 10 ms.
-        let pool = Pool { demand: 0.01, delay: 0.0, workers: 1 };
-        let response = pool.response_beyond(50.0, 0.01).unwrap();
-        assert!((response - 0.01 * (1.0 + 0.01_f64.ln() / 0.5_f64.ln())).abs() < 1e-9, "{response}");
-        assert_eq!(pool.response_beyond(100.0, 0.01), None);
-        // However many share a processor, it does as much.
-        let shared = Pool { workers: 64, ..pool }.response_beyond(50.0, 0.01).unwrap();
-        assert!((shared / response - 1.0).abs() < 0.06, "{shared} {response}");
-        // Ten that wait 100 ms and use 1 ms of CPU: no more than 100/s.
-        let waits = Pool { demand: 0.001, delay: 0.1, workers: 10 };
-        assert!(waits.response_beyond(99.5, 0.01).is_none());
-        let few = waits.response_beyond(20.0, 0.01).unwrap();
-        assert!((0.1..0.11).contains(&few), "{few}");
-    }
 
     #[test]
     fn one_trial_says_which_sizes_may_hold() {
@@ -298,14 +205,16 @@ mod tests {
             requests: 2_000,
             work: Some(0.004),
             median: Duration::from_millis(9),
+            mean: None,
             memory_peak: Some(Bytes::from_mib(90)),
             throttled: 0.0,
             growth: None,
             workers: None,
         };
         let readings = [SizeReading { cell: 6, role: SizeRole::Search, outcome: SizeOutcome::Served(figures) }];
-        let demand = Demand::of(0, &grid, &readings, &[]);
-        let belief = Belief::of(0, &question, &grid, &readings, (demand, SizeGrowth::Level));
+        let demand = Demand::of(0, &question, &grid, &readings, &[]);
+        let peaks = Peaks::of(0, &grid, &readings, &[]);
+        let belief = Belief::of(0, &question, &grid, &readings, (demand, &peaks, SizeGrowth::Level));
         let holds: Vec<f64> = grid.cells().iter().map(|cell| belief.holds(cell)).collect();
         assert!(holds[0] < 0.05 && holds[4] < 0.9 && holds[5] < 0.01, "{holds:?}");
         assert!(holds[0] < holds[1] && holds[1] < holds[2] && holds[2] < holds[3], "{holds:?}");

@@ -263,6 +263,7 @@ mod tests {
             requests: 2_000,
             work: None,
             median: Duration::from_millis(5),
+            mean: None,
             memory_peak: None,
             throttled: 0.0,
             growth: None,

@@ -147,6 +147,8 @@ pub struct SizeFigures {
     pub work: Option<f64>,
     /// The median response time.
     pub median: Duration,
+    /// The mean response time; absent where a recording has none.
+    pub mean: Option<Duration>,
     /// The peak of what it, or a replica of it, needs of memory, without page cache.
     pub memory_peak: Option<Bytes>,
     /// The share of quota periods in which the quota ran out.

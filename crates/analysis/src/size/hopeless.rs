@@ -1,10 +1,14 @@
 //! Sizes that are not tried, since the trials of others show that they cannot hold.
 
+use std::cmp::Ordering;
+
 use stampede_core::{Bytes, Cpus};
 use stampede_stats::Interval;
 
 use super::grid::{SizeCell, SizeFigures, SizeGrid, SizeReading};
 use super::growth::SizeGrowth;
+use super::peaks::Peaks;
+use super::pool::Pool;
 use super::question::SizeQuestion;
 use super::shown::Shown;
 use crate::worker_memory::MEMORY_MARGIN;
@@ -57,33 +61,50 @@ pub(super) struct Demand {
 impl Demand {
     /// Of a runtime, by its trials and by those in which the next request always waited. Where each request is waited for, it takes up to
     /// twice the CPU (measured in ADR 55).
-    pub(super) fn of(runtime: usize, grid: &SizeGrid, readings: &[SizeReading], saturated: &[SizeReading]) -> Self {
+    pub(super) fn of(
+        runtime: usize,
+        question: &SizeQuestion,
+        grid: &SizeGrid,
+        readings: &[SizeReading],
+        saturated: &[SizeReading],
+    ) -> Self {
         let figures = |readings| figures_of(runtime, grid, readings);
-        let work = figures(readings).chain(figures(saturated)).filter_map(|(_, figures)| figures.work).reduce(f64::min);
-        // A queue is no part of it: what missed its limit had one.
-        let wait = figures(readings).filter(|(_, figures)| figures.times < 1.0).filter_map(|(cell, figures)| {
-            let own = figures.work? / cell.cpus.cores().min(1.0);
-            Some((figures.median.as_secs_f64() - own).max(0.0))
+        let work =
+            figures(readings).chain(figures(saturated)).filter_map(|(.., figures)| figures.work).reduce(f64::min);
+        // Queues are no part of it: what missed its limit had one.
+        let held = || figures(readings).filter(|(.., figures)| figures.times < 1.0);
+        // By the mean where one is known: of unlike requests half are quicker than the median and tell nothing of the others. Where most
+        // CPU is there, least of it is a queue.
+        let by_mean = held().filter(|(cell, reading, _)| question.is_hardest(cell, reading.role));
+        let by_mean = by_mean.filter_map(|(cell, _, figures)| {
+            let mean = figures.mean?.as_secs_f64();
+            Some((cell.cpus, Pool::wait_of(cell, figures.work?, question.rate_of(cell), mean)))
         });
-        Self { work, wait: wait.reduce(f64::min).unwrap_or(0.0) }
+        let most_room = |best: (Cpus, f64), next: (Cpus, f64)| match next.0.cmp(&best.0) {
+            Ordering::Greater => next,
+            Ordering::Equal => (best.0, best.1.min(next.1)),
+            Ordering::Less => best,
+        };
+        let by_median = || {
+            held().filter_map(|(cell, _, figures)| {
+                let own = figures.work? / cell.cpus.cores().min(1.0);
+                Some((figures.median.as_secs_f64() - own).max(0.0))
+            })
+        };
+        let wait = by_mean.reduce(most_room).map(|(_, wait)| wait).or_else(|| by_median().reduce(f64::min));
+        Self { work, wait: wait.unwrap_or(0.0) }
     }
 }
 
-/// What trials of a runtime showed that served, each with its size.
+/// Trials of a runtime that served, each with its size and its figures.
 fn figures_of<'a>(
     runtime: usize,
     grid: &'a SizeGrid,
     readings: &'a [SizeReading],
-) -> impl Iterator<Item = (&'a SizeCell, &'a SizeFigures)> {
+) -> impl Iterator<Item = (&'a SizeCell, &'a SizeReading, &'a SizeFigures)> {
     let ours = readings.iter().filter_map(|reading| Some((grid.cells().get(reading.cell)?, reading)));
     let ours = ours.filter(move |(cell, _)| cell.runtime == runtime);
-    ours.filter_map(|(cell, reading)| Some((cell, reading.outcome.figures()?)))
-}
-
-/// The most that a runtime with as many workers or fewer was seen to need.
-pub(super) fn peak_below(cell: &SizeCell, grid: &SizeGrid, readings: &[SizeReading]) -> Option<Bytes> {
-    let smaller = figures_of(cell.runtime, grid, readings).filter(|(other, _)| other.workers <= cell.workers);
-    smaller.filter_map(|(_, figures)| figures.memory_peak).max()
+    ours.filter_map(|(cell, reading)| Some((cell, reading, reading.outcome.figures()?)))
 }
 
 /// Why growth of memory rules a size out. Workers that are replaced give back what they have kept: then it is a matter of memory.
@@ -91,7 +112,7 @@ pub(super) fn grows(
     place: usize,
     question: &SizeQuestion,
     grid: &SizeGrid,
-    readings: &[SizeReading],
+    peaks: &Peaks,
     growth: SizeGrowth,
 ) -> Option<Hopeless> {
     let SizeGrowth::Endless { each } = growth else { return None };
@@ -101,14 +122,14 @@ pub(super) fn grows(
         return Some(Hopeless::Grows { each, needed: None });
     }
     let kept = recycle as f64 * f64::from(cell.workers) * each.high.max(0.0) / 1_000.0;
-    let needed = Bytes::new(peak_below(cell, grid, readings).map_or(0, Bytes::get) + kept as u64);
+    let needed = Bytes::new(peaks.up_to(cell.workers).map_or(0, Bytes::get) + kept as u64);
     let is_short = (cell.memory.get() as f64) < MEMORY_MARGIN * needed.get() as f64;
     is_short.then_some(Hopeless::Grows { each, needed: Some(needed) })
 }
 
 /// The most memory that a size is known to need: what as many workers or fewer took, and by how much they may grow beyond that.
-pub(super) fn needed(cell: &SizeCell, grid: &SizeGrid, readings: &[SizeReading], growth: SizeGrowth) -> Option<Bytes> {
-    let peak = peak_below(cell, grid, readings)?;
+fn needed(cell: &SizeCell, peaks: &Peaks, growth: SizeGrowth) -> Option<Bytes> {
+    let peak = peaks.up_to(cell.workers)?;
     Some(Bytes::new(peak.get() + growth.fills(cell).get()))
 }
 
@@ -117,15 +138,15 @@ pub(super) fn hopeless(
     place: usize,
     question: &SizeQuestion,
     grid: &SizeGrid,
-    (readings, shown): (&[SizeReading], &[(usize, Shown)]),
+    (peaks, shown): (&Peaks, &[(usize, Shown)]),
     demand: Demand,
     growth: SizeGrowth,
 ) -> Option<Hopeless> {
     let cell = grid.cells().get(place)?;
-    if let Some(grows) = grows(place, question, grid, readings, growth) {
+    if let Some(grows) = grows(place, question, grid, peaks, growth) {
         return Some(grows);
     }
-    if let Some(peak) = needed(cell, grid, readings, growth)
+    if let Some(peak) = needed(cell, peaks, growth)
         && (cell.memory.get() as f64) < MEMORY_MARGIN * peak.get() as f64
     {
         return Some(Hopeless::Memory { peak });
@@ -196,6 +217,7 @@ mod tests {
             requests: 1_000,
             work: Some(0.004),
             median: Duration::from_millis(24),
+            mean: None,
             memory_peak: Some(Bytes::from_mib(60)),
             throttled: 0.0,
             growth: None,
@@ -203,15 +225,27 @@ mod tests {
         };
         let readings =
             [SizeReading { cell: place(&cells[4]), role: SizeRole::Search, outcome: SizeOutcome::Served(figures) }];
-        let demand = Demand::of(0, &grid, &readings, &[]);
+        let demand = Demand::of(0, &question, &grid, &readings, &[]);
         assert_eq!(demand, Demand { work: Some(0.004), wait: 0.02 });
         // What requests take at the least, and how long they wait beside what they took then.
         let busy = SizeOutcome::Served(SizeFigures { work: Some(0.003), median: Duration::from_secs(1), ..figures });
         let saturated = [SizeReading { cell: place(&cells[4]), role: SizeRole::Saturate, outcome: busy }];
-        let least = Demand::of(0, &grid, &readings, &saturated);
+        let least = Demand::of(0, &question, &grid, &readings, &saturated);
         assert_eq!(least, Demand { work: Some(0.003), wait: 0.02 });
-        let level = SizeGrowth::Level;
-        let told = |cell: &SizeCell| hopeless(place(cell), &question, &grid, (&readings, &[]), demand, level);
+        // A mean says more than a median does, and most of that with the most CPU.
+        let with = |cell: &SizeCell, mean| SizeReading {
+            cell: place(cell),
+            role: SizeRole::Search,
+            outcome: SizeOutcome::Served(SizeFigures { mean, ..figures }),
+        };
+        let mean = |ms| Some(Duration::from_millis(ms));
+        let trials =
+            [with(&cells[4], mean(30)), with(&cells[0], mean(90)), with(&cells[1], None), with(&cells[4], mean(40))];
+        let by_mean = Demand::of(0, &question, &grid, &trials, &[]);
+        assert_eq!(by_mean.wait, Pool::wait_of(&cells[4], 0.004, 100.0, 0.03));
+        assert!((0.015..0.026).contains(&by_mean.wait), "{by_mean:?}");
+        let (level, peaks) = (SizeGrowth::Level, Peaks::of(0, &grid, &readings, &[]));
+        let told = |cell: &SizeCell| hopeless(place(cell), &question, &grid, (&peaks, &[]), demand, level);
         assert_eq!(told(&cells[0]), Some(Hopeless::Cpu { needed: Cpus::from_millis(400) }));
         assert_eq!(told(&cells[1]), Some(Hopeless::Memory { peak: Bytes::from_mib(60) }));
         // Two workers may need less memory, and they are too few.
@@ -230,8 +264,8 @@ mod tests {
         ] {
             let question = SizeQuestion { recycles: recycles.clone(), ..question.clone() };
             // Of 512 MiB a tenth more than 460 is left over: 506. Workers of a smaller one are not enough.
-            let large = hopeless(place(&cells[4]), &question, &grid, (&readings, &[]), demand, endless);
-            let smaller = grows(place(&cells[0]), &question, &grid, &readings, endless);
+            let large = hopeless(place(&cells[4]), &question, &grid, (&peaks, &[]), demand, endless);
+            let smaller = grows(place(&cells[0]), &question, &grid, &peaks, endless);
             match expected {
                 Some(Hopeless::Grows { needed: Some(_), .. }) => {
                     assert_eq!((large, smaller), (None, expected), "{recycles:?}");
@@ -239,7 +273,7 @@ mod tests {
                 expected => assert_eq!((large, smaller), (expected, expected), "{recycles:?}"),
             }
         }
-        assert_eq!(grows(place(&cells[0]), &question, &grid, &readings, SizeGrowth::Suspected { each }), None);
+        assert_eq!(grows(place(&cells[0]), &question, &grid, &peaks, SizeGrowth::Suspected { each }), None);
     }
 
     #[test]
@@ -288,7 +322,7 @@ mod tests {
         };
         let told = |shown| {
             let shown = [(1, shown)];
-            hopeless(0, &question, &grid, (&[], &shown), Demand::default(), SizeGrowth::Level)
+            hopeless(0, &question, &grid, (&Peaks::default(), &shown), Demand::default(), SizeGrowth::Level)
         };
         assert_eq!(told(Shown::Misses), Some(Hopeless::Beaten { by: 1 }));
         assert_eq!(told(Shown::Fails), Some(Hopeless::Beaten { by: 1 }));

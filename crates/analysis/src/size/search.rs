@@ -1,9 +1,9 @@
 //! Which size to try or to confirm next.
 //!
 //! The search tries what is expected to save most: the probability that a size holds times what it costs less than the cheapest
-//! that seemed to hold. A size whose one trial is bad is tried again before that rules out any other. Then sizes are confirmed in fresh blocks from dear to cheap. A confirmed size is never given up for a dearer
-//! one, and the first that cannot be confirmed below it ends that, but for [`MOST_REFUTED`]: so as many chances there are, and no
-//! more, that a size is chosen which misses its objective.
+//! that seemed to hold. A size whose one trial is bad is tried again before that rules out any other. Then sizes are confirmed in
+//! fresh blocks from dear to cheap. A confirmed size is never given up for a dearer one, and the first that cannot be confirmed below it
+//! ends that, but for [`MOST_REFUTED`]: so as many chances there are, and no more, that a size is chosen which misses its objective.
 
 use std::cmp::Reverse;
 
@@ -12,6 +12,7 @@ use super::confirmation::{Confirmation, FIRST_BLOCKS, SizeSides, SizeVerdict};
 use super::grid::{SizeCell, SizeGrid, SizeReading, SizeRole};
 use super::growth::{SizeGrowth, watched};
 use super::hopeless::{Demand, Hopeless, grows, hopeless, is_no_better};
+use super::peaks::Peaks;
 use super::question::SizeQuestion;
 use super::shown::{Shown, may_repeat};
 use crate::worker_memory::MEMORY_MARGIN;
@@ -64,7 +65,8 @@ pub enum SizeStep {
         /// Which.
         cell: usize,
     },
-    /// A trial of a size with all it can do, for what a request of its runtime takes of CPU at the least: smaller sizes follow from that.
+    /// A trial of a size with all it can do, for what a request of its runtime takes of CPU at the least, and for what its pool takes of
+    /// memory: smaller sizes follow from that.
     Saturate {
         /// Which.
         cell: usize,
@@ -124,7 +126,7 @@ pub(super) struct Parted {
     pub(super) trials: Vec<SizeReading>,
     /// Of how memory grows.
     pub(super) watches: Vec<SizeReading>,
-    /// Of what requests take at the least.
+    /// Of what requests take at the least, and of what all workers of a pool need.
     pub(super) saturated: Vec<SizeReading>,
 }
 
@@ -156,6 +158,7 @@ pub(super) struct Known<'a> {
 struct KnownRuntime<'a> {
     belief: Belief<'a>,
     demand: Demand,
+    peaks: Peaks,
     growth: SizeGrowth,
 }
 
@@ -165,8 +168,10 @@ impl<'a> Known<'a> {
         let runtimes = grid.cells().iter().map(|cell| cell.runtime + 1).max().unwrap_or(0);
         let of_runtime = |runtime| {
             let growth = SizeGrowth::of(runtime, grid, readings, watches);
-            let demand = Demand::of(runtime, grid, readings, saturated);
-            KnownRuntime { belief: Belief::of(runtime, question, grid, readings, (demand, growth)), demand, growth }
+            let demand = Demand::of(runtime, question, grid, readings, saturated);
+            let peaks = Peaks::of(runtime, grid, readings, saturated);
+            let belief = Belief::of(runtime, question, grid, readings, (demand, &peaks, growth));
+            KnownRuntime { belief, demand, peaks, growth }
         };
         let shown = Shown::all(question, grid, readings);
         Self { question, grid, readings, saturated, shown, beliefs: (0..runtimes).map(of_runtime).collect() }
@@ -179,14 +184,14 @@ impl<'a> Known<'a> {
 
     /// Why a size is not worth a trial.
     pub(super) fn hopeless(&self, place: usize) -> Option<Hopeless> {
-        let KnownRuntime { demand, growth, .. } = self.beliefs.get(self.grid.cells().get(place)?.runtime)?;
-        hopeless(place, self.question, self.grid, (self.readings, &self.shown), *demand, *growth)
+        let KnownRuntime { demand, peaks, growth, .. } = self.beliefs.get(self.grid.cells().get(place)?.runtime)?;
+        hopeless(place, self.question, self.grid, (peaks, &self.shown), *demand, *growth)
     }
 
     /// Whether growth of memory rules a size out, whatever its trials showed.
     pub(super) fn grows(&self, place: usize) -> Option<Hopeless> {
         let runtime = self.beliefs.get(self.grid.cells().get(place)?.runtime)?;
-        grows(place, self.question, self.grid, self.readings, runtime.growth)
+        grows(place, self.question, self.grid, &runtime.peaks, runtime.growth)
     }
 
     /// How the memory of each runtime grows.
@@ -230,6 +235,11 @@ impl<'a> Known<'a> {
     /// How many sizes were tried.
     pub(super) fn tried(&self) -> usize {
         (0..self.grid.cells().len()).filter(|place| self.is_tried(*place)).count()
+    }
+
+    /// How many may be.
+    fn most_tried(&self) -> usize {
+        self.question.most_cells.max(KEPT + 1)
     }
 
     /// What each size came to that was confirmed or refuted in blocks, or is being so.
@@ -277,7 +287,7 @@ impl<'a> Known<'a> {
 
     /// The size that a search tries next.
     fn next_trial(&self) -> Option<usize> {
-        if self.tried() + KEPT >= self.question.most_cells.max(KEPT + 1) {
+        if self.tried() + KEPT >= self.most_tried() {
             return None;
         }
         if let Some(first) = (0..self.beliefs.len()).find_map(|runtime| self.first_of(runtime)) {
@@ -352,7 +362,9 @@ impl<'a> Known<'a> {
         }
         let known = |place: usize| confirmations.iter().any(|(cell, _)| *cell == place);
         let told_by = |place: usize| with(SizeVerdict::Refuted).any(|(by, refuted)| self.tells_of(*by, refuted, place));
+        let may_be_tried = self.tried() < self.most_tried();
         let open: Vec<(usize, f64)> = (0..self.grid.cells().len())
+            .filter(|place| may_be_tried || self.is_tried(*place))
             .filter(|place| !known(*place) && !told_by(*place) && self.hopeless(*place).is_none())
             .map(|place| (place, self.holds(place)))
             .collect();
@@ -431,6 +443,7 @@ mod tests {
             requests: 2_000,
             work: Some(0.002),
             median: Duration::from_millis(5),
+            mean: None,
             memory_peak: Some(Bytes::from_mib(peak)),
             throttled: 0.0,
             growth: None,
@@ -444,11 +457,20 @@ mod tests {
 
     /// A search in which trials, by how many there were before and what they are for, may come out otherwise.
     fn searched_with(limit: f64, otherwise: impl Fn(usize, SizeRole, SizeOutcome) -> SizeOutcome) -> Vec<SizeReading> {
-        let grid = grid();
+        searched_among(QUESTION.most_cells, limit, otherwise)
+    }
+
+    /// The same, with so many sizes at most.
+    fn searched_among(
+        most_cells: usize,
+        limit: f64,
+        otherwise: impl Fn(usize, SizeRole, SizeOutcome) -> SizeOutcome,
+    ) -> Vec<SizeReading> {
+        let (grid, question) = (grid(), SizeQuestion { most_cells, ..QUESTION });
         let mut readings: Vec<SizeReading> = Vec::new();
         loop {
             let (cell, roles): (usize, Vec<SizeRole>) =
-                match size_step(&QUESTION, &grid, &readings, SizeStage::Search, u32::MAX) {
+                match size_step(&question, &grid, &readings, SizeStage::Search, u32::MAX) {
                     SizeStep::Try { cell } => (cell, vec![SizeRole::Search]),
                     SizeStep::Confirm { cell, blocks, sides } => {
                         (cell, (0..blocks).flat_map(|_| sides.roles()).collect())
@@ -476,6 +498,23 @@ mod tests {
         assert!(!found.is_smallest(&grid));
         let is_hopeless = |fate: &SizeFate| matches!(fate, SizeFate::Hopeless(_));
         assert!(found.fates.iter().any(is_hopeless), "{:?}", found.fates);
+    }
+
+    #[test]
+    fn no_more_sizes_are_tried_than_may_be() {
+        // Single trials hold, and blocks miss by little: each confirmation is followed by another.
+        let blocks_miss = |_, role: SizeRole, outcome| match outcome {
+            SizeOutcome::Served(figures) if role.is_block() => {
+                SizeOutcome::Served(SizeFigures { times: 1.05, over: 1.05, ..figures })
+            }
+            other => other,
+        };
+        for most in 4..9 {
+            let readings = searched_among(most, 0.5, blocks_miss);
+            let found = size_found(&QUESTION, &grid(), &readings);
+            assert!(found.choice.is_none() && found.confirmations.len() > 1, "{found:?}");
+            assert!(found.tried <= most, "{} of {most}", found.tried);
+        }
     }
 
     #[test]

@@ -112,6 +112,7 @@ mod tests {
             requests: 1_000,
             work: None,
             median: Duration::from_millis(1),
+            mean: None,
             memory_peak: None,
             throttled: 0.0,
             growth: None,

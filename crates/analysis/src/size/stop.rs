@@ -110,8 +110,8 @@ impl SizeStop {
         if used >= USED_UP || figures.throttled > THROTTLED {
             return Some(Self::Cpu { used, throttled: figures.throttled });
         }
-        // Little's law, of the median where the mean is not known: no more than there are.
-        let at_once = rate * figures.median.as_secs_f64();
+        // Little's law.
+        let at_once = rate * figures.mean.unwrap_or(figures.median).as_secs_f64();
         let is_busy = cell.workers > 0 && at_once >= POOL_BUSY * f64::from(cell.workers);
         is_busy.then_some(Self::Pool { at_once })
     }
@@ -148,6 +148,7 @@ mod tests {
         requests: 2_000,
         work: Some(0.002),
         median: Duration::from_millis(8),
+        mean: None,
         memory_peak: Some(Bytes::from_mib(60)),
         throttled: 0.02,
         growth: None,
@@ -194,6 +195,11 @@ mod tests {
             ("periods", SizeFigures { throttled: 0.4, ..FIGURES }, SizeStop::Cpu { used: 0.4, throttled: 0.4 }),
             ("CPU time", SizeFigures { work: Some(0.0045), ..FIGURES }, SizeStop::Cpu { used: 0.9, throttled: 0.02 }),
             ("workers", SizeFigures { median: ms(30), ..FIGURES }, SizeStop::Pool { at_once: 3.0 }),
+            (
+                "workers, few of them long",
+                SizeFigures { mean: Some(ms(20)), ..FIGURES },
+                SizeStop::Pool { at_once: 2.0 },
+            ),
             (
                 "memory",
                 SizeFigures { memory_peak: Some(Bytes::from_mib(120)), ..FIGURES },

@@ -191,6 +191,7 @@ impl Subject {
             requests: all + run.rejected,
             work: None,
             median: run.response.quantile(0.5),
+            mean: Some(Duration::from_secs_f64(run.response.mean_ns() / 1e9)),
             memory_peak: None,
             throttled: 0.0,
             growth: None,

@@ -88,6 +88,8 @@ pub(super) struct Figures {
     pub(super) requests: u64,
     pub(super) work_us: Option<f64>,
     pub(super) median_us: f64,
+    /// Absent in trials of before 2026-11-29, 15:00 UTC.
+    pub(super) mean_us: Option<f64>,
     pub(super) memory_peak_bytes: Option<u64>,
     pub(super) throttled: f64,
 }
@@ -111,6 +113,7 @@ impl Line {
             requests: figures.requests,
             work: figures.work_us.map(|us| us / 1e6),
             median: Duration::from_secs_f64(figures.median_us / 1e6),
+            mean: figures.mean_us.map(|us| Duration::from_secs_f64(us / 1e6)),
             memory_peak: figures.memory_peak_bytes.map(Bytes::new),
             throttled: figures.throttled,
             growth: None,
@@ -273,6 +276,7 @@ mod tests {
             requests: 3_000,
             work_us: Some(200.0),
             median_us: 900.0,
+            mean_us: None,
             memory_peak_bytes: Some(20 << 20),
             throttled: 0.0,
         };

@@ -177,6 +177,7 @@ fn figures(trial: &Value, subject: &Subject, beyond: f64) -> Option<Figures> {
         requests: count("ok") + failed,
         work_us: trial["cpu_us_per_request"].as_f64(),
         median_us: response["p50"].as_f64()?,
+        mean_us: response["mean"].as_f64(),
         memory_peak_bytes: trial["memory_peak_bytes"].as_u64(),
         throttled: trial["throttled_periods"].as_f64().unwrap_or_default() / periods.max(1.0),
     })
@@ -258,6 +259,7 @@ mod tests {
             requests: 100,
             work_us: None,
             median_us: 100.0,
+            mean_us: None,
             memory_peak_bytes: None,
             throttled: 0.0,
         };

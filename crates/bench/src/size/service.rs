@@ -117,6 +117,11 @@ impl Window {
         *self.responses.select_nth_unstable_by(place, f64::total_cmp).1
     }
 
+    /// The mean response time.
+    pub(super) fn mean(&self) -> f64 {
+        self.responses.iter().sum::<f64>() / (self.responses.len() as f64).max(1.0)
+    }
+
     /// How many response times are no shorter than this.
     pub(super) fn over(&self, limit: f64) -> usize {
         self.responses.iter().filter(|response| **response >= limit).count()
@@ -133,13 +138,12 @@ mod tests {
     #[test]
     fn one_worker_is_a_queue_whose_percentiles_are_known() {
         let served = Served { work: 0.01, wait: 0.0, slow: 0, memory: (10.0, 5.0) };
-        let mean = |window: &Window| window.responses.iter().sum::<f64>() / window.responses.len() as f64;
         for (workers, cores, rate, expected) in
             [(1, 1.0, 60.0, 1.0 / 40.0), (64, 1.0, 60.0, 1.0 / 40.0), (1, 0.5, 30.0, 0.05)]
         {
             let under = Under { cores, workers, rate };
             let mut window = served.window(under, [10.0, 4_000.0], &mut Random(7));
-            let seen = mean(&window);
+            let seen = window.mean();
             // With half a core all work takes twice as long.
             assert!((seen / expected - 1.0).abs() < 0.05, "{workers} workers: {seen}");
             if workers == 1 {
