@@ -208,7 +208,7 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
             let standing = match found.and_then(|ratio| ratio.low.zip(ratio.high)) {
                 _ if !run.is_finished() => ReplicationVerdict::Undecided,
                 _ if same => ReplicationVerdict::Refuted,
-                None if cases().any(|case| run.never_served(case)) => ReplicationVerdict::Untested,
+                None if cases().any(|case| run.failed_always(case)) => ReplicationVerdict::Untested,
                 Some((low, high)) if within.hold(low, high) => ReplicationVerdict::Confirmed,
                 Some((low, high)) if within.exclude(low, high) => ReplicationVerdict::Refuted,
                 _ => ReplicationVerdict::Undecided,
@@ -228,7 +228,7 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
             let found = run.figure(key, of).map(|figure| figure.estimate);
             let standing = match found.and_then(|found| found.low.zip(found.high)) {
                 _ if !run.is_finished() => ReplicationVerdict::Undecided,
-                None if run.never_served(of) => ReplicationVerdict::Untested,
+                None if run.failed_always(of) => ReplicationVerdict::Untested,
                 Some((low, high)) if within.hold(low, high) => ReplicationVerdict::Confirmed,
                 Some((low, high)) if within.exclude(low, high) => ReplicationVerdict::Refuted,
                 _ => ReplicationVerdict::Undecided,
@@ -286,7 +286,7 @@ impl TableRun<'_> {
     }
 
     /// Whether all trials of a row failed, so that nothing was measured of it.
-    fn never_served(&self, case: &CaseId) -> bool {
+    fn failed_always(&self, case: &CaseId) -> bool {
         let mut trials = self.trials.iter().filter(|trial| trial.case == *case).peekable();
         trials.peek().is_some() && trials.all(|trial| matches!(trial.outcome, Outcome::Failed(_)))
     }
@@ -404,10 +404,10 @@ fn pairs(run: &TableRun<'_>, mut verdicts: Vec<Verdict>) -> Vec<ReplicatedPair> 
     }
     let pair = |Asked { column, metric, a, b, published }| {
         let verdict = against(&verdicts, metric.key, a, b);
-        let cannot_serve =
-            |case: &CaseId| run.left_out(case).is_some() || (run.is_finished() && run.never_served(case));
+        let has_nothing =
+            |case: &CaseId| run.left_out(case).is_some() || (run.is_finished() && run.failed_always(case));
         let standing = match verdict.as_ref().map(|verdict| verdict.verdict) {
-            _ if [a, b].into_iter().any(cannot_serve) => ReplicationVerdict::Untested,
+            _ if [a, b].into_iter().any(has_nothing) => ReplicationVerdict::Untested,
             Some(VerdictWord::Faster) => ReplicationVerdict::Confirmed,
             Some(VerdictWord::Slower | VerdictWord::Equivalent) => ReplicationVerdict::Refuted,
             Some(VerdictWord::Undecided) | None => ReplicationVerdict::Undecided,

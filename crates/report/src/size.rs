@@ -224,6 +224,8 @@ fn outcome(view: &SizeView<'_>, place: usize) -> String {
             Some(reason) => reason.clone(),
             None => format!("not confirmed in {rounds}"),
         },
+        // Its rounds are not over; of what was confirmed first there may be no single trial.
+        Some(SizeFate::Held | SizeFate::Missed) if !rounds.is_empty() => format!("not clear after {rounds}"),
         Some(SizeFate::Held) => match trials(view, place).count() {
             0 | 1 => "held in one trial".to_owned(),
             trials => format!("held in one of {trials} trials"),

@@ -13,7 +13,7 @@ impl Peaks {
     /// size as well, however seldom it comes in a short trial. Without a pool, how many are busy then says nothing of the load.
     pub(super) fn of(runtime: usize, grid: &SizeGrid, readings: &[SizeReading], saturated: &[SizeReading]) -> Self {
         let mut peaks: Vec<(u32, Bytes)> = Vec::new();
-        let with_cell = |reading: &'_ SizeReading| {
+        let with_cell = |reading: &SizeReading| {
             let cell = grid.cells().get(reading.cell).filter(|cell| cell.runtime == runtime)?;
             Some((cell.workers, reading.outcome.figures()?.memory_peak?))
         };

@@ -48,3 +48,23 @@ fn a_size_that_fails_or_is_slow_once_is_tried_again_before_it_rules_out_others()
     assert_eq!((&found["trials"], &found["given_up"]["smaller"]), (&2.into(), &5.into()), "{found}");
     assert!(found["conclusion"].as_str().unwrap().contains("the address is in use"), "{found}");
 }
+
+#[test]
+fn rounds_that_decide_nothing_are_told_as_such() {
+    let app = workload("fatal");
+    for (budget, outcome) in [("3m", "not clear after 4 rounds"), ("4m", "not clear after 4 to 8 rounds")] {
+        // In every third lifetime requests queue, for less long than they may.
+        let launches = AtomicUsize::new(0);
+        let machine = MadeUp::new(move |launch| {
+            let is_slow = launches.fetch_add(1, Ordering::Relaxed) % 3 == 2;
+            let slow = FakeLifetime { cpus: 0.2, ..FakeLifetime::serving(BODY, 142.5) };
+            if is_slow { slow } else { by_cpus(launch) }
+        });
+        let said = machine.run(&[&one_pool(&app, "open:120")[..], &["--budget", budget]].concat());
+        let found = said.json();
+        assert_eq!((said.code, &found["choice"]), (1, &serde_json::Value::Null), "{budget}: {said:?}");
+        let tried = found["tried"].as_array().unwrap();
+        let with_rounds: Vec<_> = tried.iter().filter(|size| size["blocks"] != 0).collect();
+        assert_eq!(with_rounds.iter().map(|size| &size["outcome"]).collect::<Vec<_>>(), [outcome], "{budget}: {found}");
+    }
+}
