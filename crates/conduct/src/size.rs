@@ -203,23 +203,21 @@ impl<'a> Sizing<'a> {
         let mut longest = Duration::ZERO;
         for number in 1.. {
             let earlier = self.sequence.earlier(&part_name(number))?.map(|stored| stored.study);
-            let room = room(self.plan.budget.saturating_sub(self.spent), longest);
-            let (stage, room) = match (&earlier, self.spent) {
-                // As it was: the budget may be another one now.
-                (Some(study), _) if study.rounds == Rounds::Fixed(1) => (SizeStage::Search, trials_of(study)),
-                (Some(study), _) => (SizeStage::Confirm, trials_of(study)),
-                (None, spent) if spent > self.plan.budget.mul_f64(SEARCH_SHARE) => (SizeStage::Confirm, room),
-                (None, _) => (SizeStage::Search, room),
+            let step = match &earlier {
+                Some(study) => self.taken(study),
+                None => {
+                    let is_late = self.spent > self.plan.budget.mul_f64(SEARCH_SHARE);
+                    let stage = if is_late { SizeStage::Confirm } else { SizeStage::Search };
+                    self.step(stage, room(self.plan.budget.saturating_sub(self.spent), longest))
+                }
             };
-            let (cell, blocks, roles) = match size_step(&self.question, &self.grid, &self.readings, stage, room) {
+            let (cell, blocks, roles) = match step {
                 SizeStep::Try { cell } => (cell, 1, vec![SizeRole::Search]),
                 SizeStep::Watch { cell } => (cell, 1, vec![SizeRole::Watch]),
                 SizeStep::Saturate { cell } => (cell, 1, vec![SizeRole::Saturate]),
                 SizeStep::Confirm { cell, blocks, sides } => (cell, blocks, sides.roles().collect()),
                 SizeStep::Done => {
-                    let (stage, room) = (SizeStage::Confirm, u32::MAX);
-                    let next = size_step(&self.question, &self.grid, &self.readings, stage, room);
-                    self.is_out_of_time = next != SizeStep::Done;
+                    self.is_out_of_time = self.step(SizeStage::Confirm, u32::MAX) != SizeStep::Done;
                     return Ok(());
                 }
             };
@@ -234,6 +232,31 @@ impl<'a> Sizing<'a> {
             }
         }
         Ok(())
+    }
+
+    fn step(&self, stage: SizeStage, room: u32) -> SizeStep {
+        size_step(&self.question, &self.grid, &self.readings, stage, room)
+    }
+
+    /// The step that this recorded part was, whatever time there is now: one that left time for another size, or one that did not.
+    fn taken(&self, study: &Study) -> SizeStep {
+        if study.rounds == Rounds::Fixed(1) {
+            return self.step(SizeStage::Search, trials_of(study));
+        }
+        let [alone, unhurried] = [trials_of(study), u32::MAX].map(|room| self.step(SizeStage::Confirm, room));
+        if self.is_of(study, unhurried) { unhurried } else { alone }
+    }
+
+    /// Whether a recorded part is of the size that this step confirms.
+    fn is_of(&self, study: &Study, step: SizeStep) -> bool {
+        let (SizeStep::Confirm { cell, .. }, Some(case)) = (step, study.cases.first()) else { return false };
+        let cell = self.grid.cells().get(cell);
+        let Some(Ok(plan)) = cell.map(|cell| planned(&self.plan, cell, SizeRole::Load)) else { return false };
+        let is_ours = |candidate: &Candidate| {
+            let is_set = |(name, _)| candidate.tuning.get(name) == case.tuning.get(name);
+            candidate.runtime.id() == case.runtime && candidate.tuning.iter().all(is_set)
+        };
+        (plan.limits, &plan.topology) == (case.limits, &case.topology) && plan.candidates.iter().all(is_ours)
     }
 
     /// Measures a size in so many blocks, at each load: how long that took; nothing where it was to end before.

@@ -197,7 +197,11 @@ impl Confirmation {
     #[must_use]
     pub fn rounds(&self) -> String {
         let Self { blocks, fewest, .. } = self;
-        if fewest == blocks { format!("{blocks} rounds") } else { format!("{fewest} to {blocks} rounds") }
+        match (fewest, blocks) {
+            (1, 1) => "1 round".to_owned(),
+            (fewest, blocks) if fewest == blocks => format!("{blocks} rounds"),
+            _ => format!("{fewest} to {blocks} rounds"),
+        }
     }
 
     /// The side with the longest response times beside the load, or the load.
@@ -346,6 +350,7 @@ mod tests {
         let last = of(&quick, &near);
         assert_eq!((last.verdict, &last.rounds()[..]), (SizeVerdict::Confirmed, "4 to 16 rounds"));
         assert_eq!(first.rounds(), "4 rounds");
+        assert_eq!(Confirmation { blocks: 1, fewest: 1, ..first }.rounds(), "1 round");
         assert!(last.load.is_some_and(|load| load.high < 0.5), "{last:?}");
     }
 

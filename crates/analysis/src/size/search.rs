@@ -337,12 +337,38 @@ impl<'a> Known<'a> {
         is_alike && refuted.reason.is_none() && (cell.memory < by.memory || !is_short_of_memory(by, &readings))
     }
 
-    /// The size whose blocks are measured next, how many of them, and of what, where that is no more than so many trials.
+    /// The size whose blocks are measured next, how many of them, and of what, where that is no more than so many trials. While none is
+    /// confirmed there stays time for the one that is likeliest to hold: a search that ends without a choice helps nobody.
     fn next_confirmation(&self, confirmations: &[(usize, Confirmation)], room: u32) -> Option<(usize, u32, SizeSides)> {
+        let trials = |(_, blocks, sides): &(usize, u32, SizeSides)| sides.trials(*blocks);
+        let next = self.cheapest_to_confirm(confirmations, room)?;
+        let is_confirmed = |(_, confirmation): &(usize, Confirmation)| confirmation.verdict == SizeVerdict::Confirmed;
+        let safest = if confirmations.iter().any(is_confirmed) { None } else { self.safest_to_confirm(confirmations) };
+        let safest =
+            safest.filter(|safest| trials(safest) <= room && trials(&next).saturating_add(trials(safest)) > room);
+        safest.or((trials(&next) <= room).then_some(next))
+    }
+
+    /// The size that is likeliest to hold of those that did in a trial and have no rounds yet.
+    fn safest_to_confirm(&self, confirmations: &[(usize, Confirmation)]) -> Option<(usize, u32, SizeSides)> {
+        let is_known = |place: usize| confirmations.iter().any(|(cell, _)| *cell == place);
+        let held = self.readings.iter().filter(|reading| self.question.is_held(&reading.outcome)).map(|held| held.cell);
+        let open = held.filter(|place| !is_known(*place) && self.hopeless(*place).is_none());
+        let likely = open.map(|place| (place, self.holds(place)));
+        let safest = likely.reduce(|best, next| if next.1 > best.1 { next } else { best })?;
+        Some((safest.0, FIRST_BLOCKS, self.sides(safest.0)))
+    }
+
+    /// The size that is confirmed next, from dear to cheap; of those that are looked at again, one for which so many trials are enough.
+    fn cheapest_to_confirm(
+        &self,
+        confirmations: &[(usize, Confirmation)],
+        room: u32,
+    ) -> Option<(usize, u32, SizeSides)> {
         let with = |verdict| confirmations.iter().filter(move |(_, confirmation)| confirmation.verdict == verdict);
         let has_room = |(_, blocks, sides): &(usize, u32, SizeSides)| sides.trials(*blocks) <= room;
         if let Some((cell, open)) = with(SizeVerdict::Open).next() {
-            return Some((*cell, open.missing, open.sides)).filter(has_room);
+            return Some((*cell, open.missing, open.sides));
         }
         let price = |place: usize| self.grid.cells().get(place).map_or(f64::INFINITY, |cell| cell.price);
         let cheapest = with(SizeVerdict::Confirmed).map(|(cell, _)| price(*cell)).reduce(f64::min);
@@ -383,7 +409,7 @@ impl<'a> Known<'a> {
                 believed.or_else(|| likely().filter(|(_, holds)| *holds >= PLAUSIBLE))
             }
         };
-        next.map(|(cell, _)| (cell, FIRST_BLOCKS, self.sides(cell))).filter(has_room)
+        next.map(|(cell, _)| (cell, FIRST_BLOCKS, self.sides(cell)))
     }
 }
 
@@ -515,6 +541,39 @@ mod tests {
             assert!(found.choice.is_none() && found.confirmations.len() > 1, "{found:?}");
             assert!(found.tried <= most, "{} of {most}", found.tried);
         }
+    }
+
+    #[test]
+    fn time_is_kept_for_the_size_that_is_likeliest_to_hold() {
+        let (grid, all) = (grid(), searched(1.5));
+        let first = all.iter().position(|reading| reading.role.is_block()).unwrap();
+        let searched = &all[..first];
+        let next = |readings: &[SizeReading], room| size_step(&QUESTION, &grid, readings, SizeStage::Confirm, room);
+        let SizeStep::Confirm { cell: cheapest, blocks, sides } = next(searched, u32::MAX) else {
+            panic!("a size holds")
+        };
+        let trials = sides.trials(blocks);
+        let SizeStep::Confirm { cell: safest, .. } = next(searched, trials) else { panic!("there is time for one") };
+        assert_ne!(cheapest, safest);
+        assert!(grid.cells()[safest].cpus > grid.cells()[cheapest].cpus, "{safest} {cheapest}");
+        assert!(searched.iter().any(|reading| reading.cell == safest));
+        let with_room = |room| match next(searched, room) {
+            SizeStep::Confirm { cell, .. } => Some(cell),
+            _ => None,
+        };
+        for (room, expected) in
+            [(trials - 1, None), (trials, Some(safest)), (2 * trials - 1, Some(safest)), (2 * trials, Some(cheapest))]
+        {
+            assert_eq!(with_room(room), expected, "{room}");
+        }
+        // Once one is confirmed, all time is for cheaper ones.
+        let figures = SizeFigures { times: 0.2, over: 0.2, ..*outcome(&grid.cells()[safest], 0.5).figures().unwrap() };
+        let block = |role| SizeReading { cell: safest, role, outcome: SizeOutcome::Served(figures) };
+        let blocks = (0..blocks).flat_map(|_| sides.roles()).map(block);
+        let confirmed: Vec<SizeReading> = searched.iter().cloned().chain(blocks).collect();
+        assert!(size_found(&QUESTION, &grid, &confirmed).choice.is_some_and(|choice| choice.cell == safest));
+        let SizeStep::Confirm { cell, .. } = next(&confirmed, trials) else { panic!("there is time for one") };
+        assert!(grid.cells()[cell].price < grid.cells()[safest].price, "{cell} {safest}");
     }
 
     #[test]

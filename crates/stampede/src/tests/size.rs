@@ -107,15 +107,16 @@ fn a_search_whose_time_was_over_goes_on_with_a_larger_budget() {
         machine.run(&[&words[..], &limits, &["--json", "-"], more].concat())
     };
     let chosen = |said: &Said| (said.code, said.json()["choice"]["size"]["cpus"].as_f64());
-    for budget in ["3m", "4m", "5m"] {
+    // While there is time for one size, that is the one which is likeliest to hold, and not the cheapest.
+    for (budget, first) in [("3m", (1, None)), ("4m", (0, Some(1.0))), ("5m", (0, Some(1.0)))] {
         let machine = MadeUp::new(by_cpus);
         let short = search(&machine, &["--budget", budget]);
-        assert_eq!(chosen(&short), (1, None), "{budget}: {short:?}");
+        assert_eq!(chosen(&short), first, "{budget}: {}", short.stderr);
         let conclusion = short.json()["conclusion"].as_str().unwrap().to_owned();
-        assert!(
-            conclusion.ends_with("There were too few rounds to confirm it. The time was over before the search was complete. The same command with --resume and a larger --budget continues it."),
-            "{conclusion}"
-        );
+        let too_few = "There were too few rounds to confirm it. ";
+        assert_eq!(conclusion.contains(too_few), first.1.is_none(), "{conclusion}");
+        let over = "The time was over before the search was complete. The same command with --resume and a larger --budget continues it.";
+        assert!(conclusion.ends_with(over), "{conclusion}");
         let before = machine.launches();
         let whole = search(&machine, &["--budget", "30m", "--resume"]);
         assert_eq!(chosen(&whole), (0, Some(0.36)), "{budget}: {whole:?}");
