@@ -17,7 +17,8 @@ use crate::record::Record;
 use crate::rules::PHP_BUILDS_DIFFER;
 use crate::verdict::{against, contrast, is_complete, judge, judge_together};
 
-/// Rows whose published figures are no further apart than this are not compared: they are not claimed to differ.
+/// Rows whose published figures are no further apart than this are not compared: they are not claimed to differ. Rows that are shown to
+/// be no further apart here do not differ as those that are compared are said to.
 pub const NEAR: f64 = 1.2;
 
 /// Shares of requests that went wrong. Trials in which many did have them too; and where none did, that nothing scatters does not
@@ -29,7 +30,7 @@ const FAILURES: [&str; 3] = ["failed_share", "unanswered_share", "gateway_error_
 pub enum ReplicationVerdict {
     /// It holds here too.
     Confirmed,
-    /// It does not hold here: the opposite does, or there is no difference.
+    /// It does not hold here: the opposite does, or there is no difference that would count.
     Refuted,
     /// The data do not say.
     Undecided,
@@ -410,6 +411,10 @@ fn pairs(run: &TableRun<'_>, mut verdicts: Vec<Verdict>) -> Vec<ReplicatedPair> 
             _ if [a, b].into_iter().any(has_nothing) => ReplicationVerdict::Untested,
             Some(VerdictWord::Faster) => ReplicationVerdict::Confirmed,
             Some(VerdictWord::Slower | VerdictWord::Equivalent) => ReplicationVerdict::Refuted,
+            // Rows this near would not have been asked about.
+            Some(VerdictWord::Undecided) if run.is_finished() && verdict.as_ref().is_some_and(is_near) => {
+                ReplicationVerdict::Refuted
+            }
             Some(VerdictWord::Undecided) | None => ReplicationVerdict::Undecided,
         };
         let ratio = verdict.as_ref().map(|verdict| verdict.ratio);
@@ -417,6 +422,11 @@ fn pairs(run: &TableRun<'_>, mut verdicts: Vec<Verdict>) -> Vec<ReplicatedPair> 
         ReplicatedPair { column, a: a.clone(), b: b.clone(), published, verdict, standing, because }
     };
     asked.into_iter().map(pair).collect()
+}
+
+/// Whether the interval of a pair is of ratios that do not differ by more than [`NEAR`].
+fn is_near(verdict: &Verdict) -> bool {
+    verdict.ratio.low.zip(verdict.ratio.high).is_some_and(|(low, high)| low >= 1.0 / NEAR && high <= NEAR)
 }
 
 fn findings<'a>(run: &TableRun<'a>, case: &CaseId) -> &'a [Finding] {
@@ -717,6 +727,7 @@ mod tests {
             ("less is said", [7; 3], [7; 3], [0.5, 1.0], ReplicationVerdict::Refuted, ReplicationVerdict::Refuted),
             ("thrice", [9; 3], [3; 3], [3.0, 3.0], ReplicationVerdict::Confirmed, ReplicationVerdict::Confirmed),
             ("a tenth more", [11; 3], [10; 3], [1.2, 2.0], ReplicationVerdict::Refuted, ReplicationVerdict::Confirmed),
+            ("near", [100, 104, 98], [100; 3], [1.5, 3.0], ReplicationVerdict::Refuted, ReplicationVerdict::Refuted),
             ("not always", [9, 9, 3], [3; 3], [1.0, 3.0], ReplicationVerdict::Undecided, ReplicationVerdict::Undecided),
         ] {
             created(a, b, |run| {
