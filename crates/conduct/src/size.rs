@@ -345,21 +345,27 @@ impl<'a> Sizing<'a> {
     fn of_rounds(&self, place: usize) -> Option<String> {
         let confirmations = self.found().confirmations;
         let (_, confirmation) = confirmations.iter().find(|(cell, _)| *cell == place)?;
-        let Confirmation { verdict, reason, over, .. } = confirmation;
+        let Confirmation { verdict: standing, reason, over, .. } = confirmation;
         let worst = confirmation.worst();
-        let times = worst.map(|of| format!("{:.2} of its limit, at most {:.2}, ", of.value, of.high));
-        let verdict = match (verdict, reason) {
+        let times = worst.map(|of| format!("{:.2} of its limit, {}", of.value, at_most(of.high)));
+        let verdict = match (standing, reason) {
             (SizeVerdict::Confirmed, _) => "holds",
             (SizeVerdict::Refuted, Some(reason)) => reason,
             (SizeVerdict::Refuted, None) => "not confirmed",
             (SizeVerdict::Open, _) => "not yet clear",
         };
         // Slow requests that come together are more than the percentile of short windows shows.
-        let over = over.filter(|over| over.high >= 1.0).map(|over| {
-            format!("{:.2} times as many requests beyond it as may be, at most {:.2}, ", over.value, over.high)
+        let over = over.filter(|over| over.high >= 1.0);
+        let over = over
+            .map(|over| format!("{:.2} times as many requests beyond it as may be, {}", over.value, at_most(over.high)));
+        let is_left = *standing == SizeVerdict::Open && confirmation.lacks_requests(self.question.errors);
+        let (failed, requests) = confirmation.errors;
+        let errors = is_left.then(|| {
+            let allowed = (self.question.errors.unwrap_or_default() * 1e5).round() / 1e3;
+            format!("{failed} of {requests} requests without a right answer, which does not show less than {allowed} %, ")
         });
-        let [times, over] = [times, over].map(Option::unwrap_or_default);
-        Some(format!("{verdict}: {times}{over}in {}", confirmation.rounds()))
+        let [times, over, errors] = [times, over, errors].map(Option::unwrap_or_default);
+        Some(format!("{verdict}: {times}{over}{errors}in {}", confirmation.rounds()))
     }
 
     /// Whether trials were made of which none tells of a size.
@@ -382,6 +388,11 @@ impl<'a> Sizing<'a> {
             tariff.provider
         ));
     }
+}
+
+/// The upper end of an interval of few rounds, where it says something.
+fn at_most(high: f64) -> String {
+    if high < 100.0 { format!("at most {high:.2}, ") } else { String::new() }
 }
 
 fn of_saturated(outcome: &SizeOutcome) -> Option<String> {

@@ -193,6 +193,12 @@ impl Confirmation {
         }
     }
 
+    /// Whether its requests are too many with errors, or too few, to show that there are fewer errors than this share.
+    #[must_use]
+    pub fn lacks_requests(&self, allowed: Option<f64>) -> bool {
+        !errors_hold(self.errors, allowed)
+    }
+
     /// `4 rounds`, or `4 to 16 rounds` where some loads were measured more often than others.
     #[must_use]
     pub fn rounds(&self) -> String {

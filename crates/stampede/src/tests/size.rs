@@ -83,6 +83,15 @@ fn a_runtime_that_is_not_there_is_left_out_and_each_trial_tells_its_figures() {
 }
 
 #[test]
+fn why_rounds_go_on_is_told() {
+    let machine = MadeUp::new(by_cpus);
+    let said = machine.run(&size(&workload("fatal"), "open:120", &["--slo", "p99<200ms,errors<0.02%"]));
+    assert_eq!(said.code, 0, "{said:?}");
+    let told = "requests without a right answer, which does not show less than 0.02 %, in 4 rounds";
+    assert!(said.words().contains(told), "{}", said.stderr);
+}
+
+#[test]
 fn a_search_that_is_interrupted_is_kept_and_resumed() {
     let machine = MadeUp::new(by_cpus).interrupted(&[(Duration::from_secs(40), false)]);
     let app = workload("fatal");
