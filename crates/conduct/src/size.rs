@@ -356,13 +356,16 @@ impl<'a> Sizing<'a> {
         };
         // Slow requests that come together are more than the percentile of short windows shows.
         let over = over.filter(|over| over.high >= 1.0);
-        let over = over
-            .map(|over| format!("{:.2} times as many requests beyond it as may be, {}", over.value, at_most(over.high)));
+        let over = over.map(|over| {
+            format!("{:.2} times as many requests beyond it as may be, {}", over.value, at_most(over.high))
+        });
         let is_left = *standing == SizeVerdict::Open && confirmation.lacks_requests(self.question.errors);
         let (failed, requests) = confirmation.errors;
         let errors = is_left.then(|| {
             let allowed = (self.question.errors.unwrap_or_default() * 1e5).round() / 1e3;
-            format!("{failed} of {requests} requests without a right answer, which does not show less than {allowed} %, ")
+            format!(
+                "{failed} of {requests} requests without a right answer, which does not show less than {allowed} %, "
+            )
         });
         let [times, over, errors] = [times, over, errors].map(Option::unwrap_or_default);
         Some(format!("{verdict}: {times}{over}{errors}in {}", confirmation.rounds()))

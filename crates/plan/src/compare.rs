@@ -22,9 +22,9 @@ use crate::choice::{RuntimeChoice, RuntimesAsked, tune};
 use crate::cluster;
 use crate::exchange;
 use crate::flags::{
-    AppFlag, AtFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag,
-    INSIDE_RATE, IndexFlag, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags,
-    PodFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SamplingFlag, SeedFlag, ServerAddressFlag,
+    AppFlag, AtFlag, DatabaseFlags, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag,
+    INSIDE_RATE, InsideFlag, LoadFlag, MaxTimeFlag, OfflineFlag, OrderFlag, PhpFlag, PlatformFlags, PodFlags,
+    PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SamplingFlag, SeedFlag, ServerAddressFlag, SiteFlags,
     SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::generators::read_server_address;
@@ -60,8 +60,6 @@ pub struct CompareFlags {
     pub runtimes: RuntimesFlag,
     #[command(flatten)]
     pub images: ImageFlags,
-    #[command(flatten)]
-    pub host: HostFlag,
     #[command(flatten)]
     pub app: AppFlag,
     #[command(flatten)]
@@ -294,16 +292,15 @@ impl ComparePlan {
     /// What is wrong with the application.
     pub fn of_application(
         folder: &Path,
-        index: &IndexFlag,
-        host: &HostFlag,
+        site: &SiteFlags,
         databases: &DatabaseFlags,
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
         let given = Given { application: Some(folder), ..Given::default() };
-        let subject = SubjectFlag { subject: None, index: index.clone() };
+        let subject = SubjectFlag { subject: None, site: site.clone() };
         let topology = TopologyFlags { databases: databases.clone(), ..TopologyFlags::default() };
-        let flags = CompareFlags { subject, host: host.clone(), topology, ..CompareFlags::default() };
+        let flags = CompareFlags { subject, topology, ..CompareFlags::default() };
         Self::read_given(&flags, given, machine, catalogue)
     }
 
@@ -314,7 +311,7 @@ impl ComparePlan {
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
         let Subject { mut served, file } = match given.application {
-            Some(folder) => Subject::of_application(folder, &flags.subject.index, flags.platform.platform.as_deref()),
+            Some(folder) => Subject::of_application(folder, &flags.subject.site, flags.platform.platform.as_deref()),
             None => Subject::read(&flags.subject, &flags.images, flags.platform.platform.as_deref(), catalogue),
         };
         let written = file.as_ref().and_then(|file| Some(file.sections.platform.as_ref()?.0.as_str()));
@@ -331,7 +328,7 @@ impl ComparePlan {
         if let Ok(Served { workload, .. }) = &mut served {
             exchange::choose(chosen_exchanges.as_deref(), flags.exchanges.cookies, workload, &mut values.mistakes);
         }
-        if let Some(host) = &flags.host.host {
+        if let Some(host) = &flags.subject.site.host {
             if let Some(problem) = problem_of_host(host) {
                 values.mistakes.add(format!("--host {host}"), problem, HOST_FIX);
             }

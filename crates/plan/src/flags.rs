@@ -15,17 +15,9 @@ pub struct SubjectFlag {
     /// stampede.yaml in this folder]
     #[arg(value_name = "DIR|PLAN|WORKLOAD")]
     pub subject: Option<String>,
-    /// Which of its front controllers.
+    /// Its front controller, and the name that requests use.
     #[command(flatten)]
-    pub index: IndexFlag,
-}
-
-/// The name that applications are asked by.
-#[derive(Args, Clone, Debug, Default)]
-pub struct HostFlag {
-    /// Host header that requests send, with a port if needed: shop.example [default: the plan's, or the server's address]
-    #[arg(long, value_name = "NAME", help_heading = "What")]
-    pub host: Option<String>,
+    pub site: SiteFlags,
 }
 
 /// Which of several front controllers.
@@ -34,6 +26,17 @@ pub struct IndexFlag {
     /// The application's front controller, relative to its folder: web/index.php [default: detected]
     #[arg(long, value_name = "PATH", help_heading = "What")]
     pub index: Option<PathBuf>,
+}
+
+/// An application's front controller, and the name that requests use.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SiteFlags {
+    /// Which of its front controllers.
+    #[command(flatten)]
+    pub index: IndexFlag,
+    /// Host header that requests send, with a port if needed: shop.example [default: the plan's, or the server's address]
+    #[arg(long, value_name = "NAME", help_heading = "What")]
+    pub host: Option<String>,
 }
 
 /// Which of its applications.

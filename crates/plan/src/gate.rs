@@ -7,8 +7,8 @@ use clap::Args;
 use crate::catalogue::Catalogue;
 use crate::compare::{ChangeMetric, CompareFlags, ComparePlan};
 use crate::flags::{
-    BaseImageFlag, ClusterFlags, DeploymentFlags, DurationFlag, GeneratorsFlag, IndexFlag, LoadFlag, MaxTimeFlag,
-    OrderFlag, PlatformFlags, PodFlags, RoundsFlag, RuntimesFlag, SeedFlag, SubjectFlag, WarmUpFlag,
+    BaseImageFlag, ClusterFlags, DeploymentFlags, DurationFlag, GeneratorsFlag, LoadFlag, MaxTimeFlag, OrderFlag,
+    PlatformFlags, PodFlags, RoundsFlag, RuntimesFlag, SeedFlag, SiteFlags, SubjectFlag, WarmUpFlag,
 };
 use crate::image::ImageFlags;
 use crate::machine_size::MachineSize;
@@ -31,7 +31,7 @@ pub enum GateSide<'a> {
 #[expect(missing_docs, reason = "each group says what it is")]
 pub struct GateFlags {
     #[command(flatten)]
-    pub index: IndexFlag,
+    pub site: SiteFlags,
     /// Runtime that serves both [default: the plan's, or the first that is installed and serves both]
     #[arg(long, value_name = "NAME", help_heading = "Measuring")]
     pub runtime: Option<String>,
@@ -64,7 +64,7 @@ impl GateFlags {
     #[must_use]
     pub fn first_given(&self) -> Option<&'static str> {
         let Self {
-            index,
+            site: SiteFlags { index, host },
             runtime,
             deployment,
             load,
@@ -82,6 +82,7 @@ impl GateFlags {
         let is_given = |flag: &Option<String>| flag.is_some();
         [
             (index.index.is_some(), "--index"),
+            (is_given(host), "--host"),
             (is_given(runtime), "--runtime"),
             (!set.is_empty(), "--set"),
             (is_given(cpus), "--cpus"),
@@ -125,7 +126,7 @@ impl GateFlags {
             }
         };
         let flags = CompareFlags {
-            subject: SubjectFlag { subject, index: own.index },
+            subject: SubjectFlag { subject, site: own.site },
             runtimes: RuntimesFlag { runtimes: own.runtime },
             images,
             deployment: own.deployment,

@@ -75,8 +75,8 @@ pub use choice::RuntimeChoice;
 pub use compare::{ChangeMetric, CompareFlags, ComparePlan};
 pub use flags::{
     AppFlag, AtFlag, ClientRttFlag, ClusterFlags, DatabaseFlags, DeploymentFlags, DryRunFlag, DumpFlag, DurationFlag,
-    ExchangesFlag, GeneratorsFlag, HostFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags,
-    PodFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SeedFlag, ServerAddressFlag, SubjectFlag,
+    ExchangesFlag, GeneratorsFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PodFlags,
+    ReadyFlag, ReadyTimeoutFlag, RoundsFlag, RuntimesFlag, SeedFlag, ServerAddressFlag, SiteFlags, SubjectFlag,
     TopologyFlags, WarmUpFlag,
 };
 pub use forecast::{ForecastFlags, read_forecast};

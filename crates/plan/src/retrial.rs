@@ -14,8 +14,8 @@ use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, Given};
 use crate::flags::{
     AppFlag, BaseImageFlag, DatabaseFlags, DeploymentFlags, DumpFlag, DurationFlag, ExchangesFlag, GeneratorsFlag,
-    IndexFlag, InsideFlag, MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PodFlags, PrecisionFlag, ReadyTimeoutFlag,
-    RoundsFlag, RuntimesFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    InsideFlag, MaxTimeFlag, OfflineFlag, PhpFlag, PlatformFlags, PodFlags, PrecisionFlag, ReadyTimeoutFlag,
+    RoundsFlag, RuntimesFlag, SeedFlag, SiteFlags, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::image::{self, ImageFlags};
 use crate::machine_size::MachineSize;
@@ -34,7 +34,7 @@ pub struct RetrialFlags {
     #[arg(long, value_name = "DIR|PLAN|WORKLOAD")]
     pub from: Option<String>,
     #[command(flatten)]
-    pub index: IndexFlag,
+    pub site: SiteFlags,
     #[command(flatten)]
     pub exchanges: ExchangesFlag,
     #[command(flatten)]
@@ -120,7 +120,7 @@ impl RetrialPlan {
         let platform = (image.is_none() || in_cluster).then(|| case.platform.clone());
         let database = flags.dump.database.clone().or_else(|| study.chosen.database.clone());
         let by_name = CompareFlags {
-            subject: SubjectFlag { subject, index: flags.index.clone() },
+            subject: SubjectFlag { subject, site: flags.site.clone() },
             app: AppFlag { app: image.is_none().then(|| case.app.clone()) },
             exchanges: flags.exchanges.clone().or(&study.chosen),
             platform: PlatformFlags { platform, image: base_image },

@@ -7,7 +7,7 @@ use stampede_core::Workload;
 use crate::application::{Served, in_folder, in_images, in_plan};
 use crate::catalogue::Catalogue;
 use crate::document::Text;
-use crate::flags::{IndexFlag, SubjectFlag};
+use crate::flags::{SiteFlags, SubjectFlag};
 use crate::image::{ImageFlags, folder_name};
 use crate::mistake::Mistakes;
 use crate::plan_file::{PLAN_FILE, PlanFile, PlanSections};
@@ -35,12 +35,12 @@ impl Subject {
         platform: Option<&str>,
         catalogue: &dyn Catalogue,
     ) -> Self {
-        let SubjectFlag { subject, index } = flags;
+        let SubjectFlag { subject, site } = flags;
         let packages = platform::packages(platform);
         let typed = match subject.as_deref() {
             Some(typed) => typed,
             None if Path::new(PLAN_FILE).is_file() => {
-                return Self::of_file(Path::new(PLAN_FILE), index, platform, catalogue);
+                return Self::of_file(Path::new(PLAN_FILE), site, platform, catalogue);
             }
             None if let Some(name) = images.subject() => return Self { served: in_images(&name), file: None },
             None => {
@@ -55,7 +55,7 @@ impl Subject {
             }
         };
         if let Some(name) = typed.strip_prefix(BUILT_IN) {
-            return Self::of_workload(name, index, catalogue);
+            return Self::of_workload(name, site, catalogue);
         }
         let path = Path::new(typed);
         let is_built_in = catalogue.workloads().iter().any(|name| name == typed);
@@ -64,34 +64,34 @@ impl Subject {
             _ if is_built_in
                 && (plan.is_file()
                     || path.join(WORKLOAD_FILE).is_file()
-                    || in_folder(path, index.index.as_deref(), packages).is_ok()) =>
+                    || in_folder(path, site.index.index.as_deref(), packages).is_ok()) =>
             {
                 let fix = format!("write ./{typed} for the folder, or {BUILT_IN}{typed}");
                 Self::mistaken(Mistakes::one(typed, "is a built-in workload, and a folder here", fix))
             }
-            _ if is_built_in => Self::of_workload(typed, index, catalogue),
-            path if path.is_file() => Self::of_file(path, index, platform, catalogue),
-            _ if plan.is_file() => Self::of_file(&plan, index, platform, catalogue),
-            path if path.is_dir() && !path.join(WORKLOAD_FILE).is_file() => Self::of_application(path, index, platform),
-            _ => Self::of_workload(typed, index, catalogue),
+            _ if is_built_in => Self::of_workload(typed, site, catalogue),
+            path if path.is_file() => Self::of_file(path, site, platform, catalogue),
+            _ if plan.is_file() => Self::of_file(&plan, site, platform, catalogue),
+            path if path.is_dir() && !path.join(WORKLOAD_FILE).is_file() => Self::of_application(path, site, platform),
+            _ => Self::of_workload(typed, site, catalogue),
         }
     }
 
     /// The application in a folder, whatever plan lies there.
-    pub(crate) fn of_application(folder: &Path, index: &IndexFlag, platform: Option<&str>) -> Self {
-        Self { served: in_folder(folder, index.index.as_deref(), platform::packages(platform)), file: None }
+    pub(crate) fn of_application(folder: &Path, site: &SiteFlags, platform: Option<&str>) -> Self {
+        Self { served: in_folder(folder, site.index.index.as_deref(), platform::packages(platform)), file: None }
     }
 
-    fn of_workload(typed: &str, index: &IndexFlag, catalogue: &dyn Catalogue) -> Self {
+    fn of_workload(typed: &str, site: &SiteFlags, catalogue: &dyn Catalogue) -> Self {
         let place = format!("workload {typed}");
         let workload = read_workload(typed, Path::new(typed), &place, catalogue);
-        let served = workload.and_then(|workload| needless(index, &place).map(|()| Served::complete(workload)));
+        let served = workload.and_then(|workload| needless(site, &place).map(|()| Served::complete(workload)));
         Self { served, file: None }
     }
 
-    fn of_file(path: &Path, index: &IndexFlag, platform: Option<&str>, catalogue: &dyn Catalogue) -> Self {
+    fn of_file(path: &Path, site: &SiteFlags, platform: Option<&str>, catalogue: &dyn Catalogue) -> Self {
         match PlanFile::read(path) {
-            Ok(file) => Self { served: served_by(&file, index, platform, catalogue), file: Some(file) },
+            Ok(file) => Self { served: served_by(&file, site, platform, catalogue), file: Some(file) },
             Err(mistakes) => Self::mistaken(mistakes),
         }
     }
@@ -102,15 +102,15 @@ impl Subject {
 }
 
 /// Sees that no front controller is chosen for what says itself what it is.
-fn needless(index: &IndexFlag, place: &str) -> Result<(), Mistakes> {
-    let Some(index) = &index.index else { return Ok(()) };
+fn needless(site: &SiteFlags, place: &str) -> Result<(), Mistakes> {
+    let Some(index) = &site.index.index else { return Ok(()) };
     let problem = format!("is for {place}, which says itself what is served");
     Err(Mistakes::one(format!("--index {}", index.display()), problem, "leave it out, or name an application's folder"))
 }
 
 fn served_by(
     file: &PlanFile,
-    index: &IndexFlag,
+    site: &SiteFlags,
     platform: Option<&str>,
     catalogue: &dyn Catalogue,
 ) -> Result<Served, Mistakes> {
@@ -121,9 +121,9 @@ fn served_by(
         (Some(Text(typed)), None) => {
             let place = file.place("workload").to_string();
             let workload = read_workload(typed, &file.folder.join(typed), &place, catalogue)?;
-            needless(index, &place).map(|()| Served::complete(workload))
+            needless(site, &place).map(|()| Served::complete(workload))
         }
-        (None, Some(app)) => in_plan(file, app, index.index.as_deref(), packages()),
+        (None, Some(app)) => in_plan(file, app, site.index.index.as_deref(), packages()),
         (Some(_), Some(_)) => Err(Mistakes::one(file.place("app"), "stands beside a workload", "keep one of the two")),
         (None, None) if file.has_images() => in_images(&folder_name(&file.folder)),
         (None, None) => Err(Mistakes::one(

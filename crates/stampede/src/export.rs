@@ -9,7 +9,9 @@ use stampede_conduct::Host;
 use stampede_core::{Case, ChosenByFlags, Outcome as TrialOutcome, Study};
 use stampede_export::Measured;
 use stampede_machine::bundle::{BundleRequest, OUTPUT, bundle_folder, candidate, listen, make_bundle};
-use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RetrialFlags, RetrialPlan, RuntimesFlag};
+use stampede_plan::{
+    CompareFlags, ComparePlan, MachineSize, RetrialFlags, RetrialPlan, RuntimesFlag, SiteFlags, SubjectFlag,
+};
 use stampede_store::StoredStudy;
 
 use self::args::ExportArgs;
@@ -34,7 +36,8 @@ pub(crate) fn run(args: ExportArgs, host: &dyn Host) -> Outcome {
 
 /// A plan, and the case that it repeats.
 fn read(args: &ExportArgs, machine: MachineSize) -> Result<(ComparePlan, Option<Measured>), Failure> {
-    let ExportArgs { runtime, subject, study, case, app, php, deployment, load, store, .. } = args;
+    let ExportArgs { runtime, subject, index, study, case, app, php, deployment, load, store, .. } = args;
+    let site = SiteFlags { index: index.clone(), ..SiteFlags::default() };
     let Some(name) = study else {
         let Some(runtime) = runtime else {
             return Err(Failure::usage(
@@ -42,7 +45,7 @@ fn read(args: &ExportArgs, machine: MachineSize) -> Result<(ComparePlan, Option<
             ));
         };
         let flags = CompareFlags {
-            subject: subject.clone(),
+            subject: SubjectFlag { subject: subject.clone(), site },
             app: app.clone(),
             php: php.clone(),
             runtimes: RuntimesFlag { runtimes: Some(runtime.clone()) },
@@ -54,7 +57,7 @@ fn read(args: &ExportArgs, machine: MachineSize) -> Result<(ComparePlan, Option<
     };
     let StoredStudy { study, trials, .. } = show::load(store, name)?;
     let case = deployable(&study, &trials, case.as_deref(), runtime.as_deref()).map_err(Failure::usage)?.clone();
-    let flags = RetrialFlags { from: subject.subject.clone(), index: subject.index.clone(), ..RetrialFlags::default() };
+    let flags = RetrialFlags { from: subject.clone(), site, ..RetrialFlags::default() };
     // What its load and its database were is no part of a bundle, and may be gone.
     let study = Study { chosen: ChosenByFlags::default(), ..study };
     let RetrialPlan { base, .. } =

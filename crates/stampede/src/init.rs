@@ -17,7 +17,7 @@ use crate::{Outcome, screen};
 use stampede_catalogue::BuiltIn;
 
 pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
-    let InitArgs { dir, index, host: name, databases, traffic, force, wait: WaitArgs { no_wait } } = args;
+    let InitArgs { dir, site, databases, traffic, force, wait: WaitArgs { no_wait } } = args;
     let file = dir.join(PLAN_FILE);
     if !dir.is_dir() {
         return Err(Failure::usage(format!("folder {} does not exist; name your application's folder", dir.display())));
@@ -32,13 +32,12 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     let requests = match (traffic.crawl, traffic.source()) {
         (Some(most), _) => RequestsOfPlan::Walked(Box::new(SiteWalk::new(most)?)),
         (None, Some(source)) => {
-            let traffic = PlannedTraffic::read(source, name.host.as_deref(), &open);
+            let traffic = PlannedTraffic::read(source, site.host.as_deref(), &open);
             RequestsOfPlan::Read(traffic.map_err(Failure::usage)?)
         }
         (None, None) => RequestsOfPlan::OfApplication,
     };
-    let plan =
-        ComparePlan::of_application(dir, index, name, databases, host.size(), &BuiltIn).map_err(Failure::usage)?;
+    let plan = ComparePlan::of_application(dir, site, databases, host.size(), &BuiltIn).map_err(Failure::usage)?;
     let Some(plan) = init(Bench { host, no_wait: *no_wait, quiet: false }, plan, requests)? else {
         screen::warning("interrupted; nothing was written");
         return Ok(Exit::Interrupted);

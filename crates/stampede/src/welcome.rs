@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stampede_conduct::{Failure, Host};
-use stampede_plan::{ComparePlan, DatabaseFlags, HostFlag, IndexFlag, PLAN_FILE};
+use stampede_plan::{ComparePlan, DatabaseFlags, PLAN_FILE, SiteFlags};
 
 use crate::{Outcome, exit::Exit, list, screen};
 use stampede_catalogue::BuiltIn;
@@ -19,8 +19,8 @@ fn greet(folder: &Path, host: &dyn Host) -> Outcome {
     if folder.join(PLAN_FILE).is_file() {
         return next(&format!("This folder has a plan: {PLAN_FILE}"), &OF_A_PLAN);
     }
-    let (index, name, databases) = (IndexFlag::default(), HostFlag::default(), DatabaseFlags::default());
-    match ComparePlan::of_application(folder, &index, &name, &databases, host.size(), &BuiltIn) {
+    let (site, databases) = (SiteFlags::default(), DatabaseFlags::default());
+    match ComparePlan::of_application(folder, &site, &databases, host.size(), &BuiltIn) {
         Ok(plan) => {
             let has_revisions = |folder: &Path| folder.ancestors().any(|above| above.join(".git").exists());
             let in_repository = folder.canonicalize().is_ok_and(|folder| has_revisions(&folder));

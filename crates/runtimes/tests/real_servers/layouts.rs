@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use stampede_core::{App, Bytes, Denied, Fallback, Runtime};
-use stampede_plan::{Catalogue, ComparePlan, DatabaseFlags, HostFlag, IndexFlag, MachineSize};
+use stampede_plan::{Catalogue, ComparePlan, DatabaseFlags, MachineSize, SiteFlags};
 use tempfile::TempDir;
 
 use crate::paths::{Expected, SCRIPT, ask, assert_none, problem};
@@ -57,14 +57,8 @@ impl Catalogue for Runtimes {
 /// The application that a look finds in a folder, which must be of this framework or server. What its maker's packages need is
 /// not here, and neither are they.
 fn found(name: &str, folder: &Path) -> App {
-    let plan = ComparePlan::of_application(
-        folder,
-        &IndexFlag::default(),
-        &HostFlag::default(),
-        &DatabaseFlags::default(),
-        MACHINE,
-        &Runtimes,
-    );
+    let plan =
+        ComparePlan::of_application(folder, &SiteFlags::default(), &DatabaseFlags::default(), MACHINE, &Runtimes);
     let plan = plan.unwrap_or_else(|mistakes| panic!("{name}: {mistakes}"));
     assert_eq!(plan.look.expect("a look").framework, Some(name));
     let app = plan.workload.apps.into_iter().next().expect("an application");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Arg;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use stampede_export::Target;
-use stampede_plan::{AppFlag, DeploymentFlags, LoadFlag, PhpFlag, SubjectFlag};
+use stampede_plan::{AppFlag, DeploymentFlags, IndexFlag, LoadFlag, PhpFlag};
 
 use crate::flags::StoreArgs;
 
@@ -29,8 +29,12 @@ pub(crate) struct ExportArgs {
     /// The runtime (see `stampede list runtimes`) [default: the one that the study recommends]
     #[arg(value_name = "RUNTIME")]
     pub(crate) runtime: Option<String>,
+    /// Your application's folder, a plan file, or a built-in workload [default: the study's, or the stampede.yaml in this
+    /// folder]
+    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
+    pub(crate) subject: Option<String>,
     #[command(flatten)]
-    pub(crate) subject: SubjectFlag,
+    pub(crate) index: IndexFlag,
     /// Take limits and settings from a stored study: its name, the start of one, or `latest`
     #[arg(long, value_name = "STUDY", help_heading = "What")]
     pub(crate) study: Option<String>,
@@ -64,10 +68,6 @@ pub(crate) struct ExportArgs {
 
 fn in_export(arg: Arg) -> Arg {
     let arg = match arg.get_id().as_str() {
-        "subject" => arg.help(
-            "Your application's folder, a plan file, or a built-in workload [default: the study's, or the stampede.yaml in \
-             this folder]",
-        ),
         "load" => arg.help("Load that settings are made for, such as the number of connections [default: closed:16]"),
         _ => arg,
     };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Arg;
-use stampede_plan::{DatabaseFlags, HostFlag, IndexFlag};
+use stampede_plan::{DatabaseFlags, SiteFlags};
 use stampede_traffic::TrafficSource;
 
 use crate::flags::WaitArgs;
@@ -78,9 +78,7 @@ pub(crate) struct InitArgs {
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
     #[command(flatten)]
-    pub(crate) index: IndexFlag,
-    #[command(flatten)]
-    pub(crate) host: HostFlag,
+    pub(crate) site: SiteFlags,
     #[command(flatten)]
     pub(crate) databases: DatabaseFlags,
     #[command(flatten)]

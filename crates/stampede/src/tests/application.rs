@@ -178,9 +178,13 @@ fn an_application_is_asked_by_the_name_that_it_has() {
     let site = said.json()["cases"][0]["public_folder"].to_string();
     assert!(site.contains("reached at https://shop.example"), "{site}");
 
-    let said = machine.run(&["compare", &app, "--host", "http://shop.example"]);
-    assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.words().contains("--host http://shop.example is no host; write a name"), "{}", said.stderr);
+    let objective = ["--load", "open:10", "--slo", "p99<1s"];
+    for (command, more) in [("compare", 0..0), ("tune", 0..2), ("scale", 0..2), ("capacity", 2..4), ("size", 0..4)] {
+        let args = [&[command, &app, "--host", "http://shop.example"], &objective[more]].concat();
+        let said = machine.run(&args);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.words().contains("--host http://shop.example is no host; write a name"), "{}", said.stderr);
+    }
 }
 
 #[test]
