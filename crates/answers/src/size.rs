@@ -33,6 +33,7 @@ pub fn size(sizing: &Sizing<'_>, write: WriteAnswer<'_>) -> Result<Exit, Failure
         found: &found,
         tariff: &plan.tariff,
         is_out_of_time: sizing.is_out_of_time(),
+        files: sizing.exported().map(|(study, case)| (study.id.as_str(), case.id.as_str())),
         studies: &studies,
     }))?;
     Ok(size_exit(&found, sizing.readings()))

@@ -11,8 +11,8 @@ use stampede_analysis::{
     size_step, took,
 };
 use stampede_core::{
-    Bytes, Candidate, CpuLayout, Cpus, Failures, LeftOut, Limits, Load, Outcome, Percentile, ResourceUse, Role, Rounds,
-    Slo, SloTerm, Study, StudyKind, Topology, Trial,
+    Bytes, Candidate, Case, CpuLayout, Cpus, Failures, LeftOut, Limits, Load, Outcome, Percentile, ResourceUse, Role,
+    Rounds, Slo, SloTerm, Study, StudyKind, Topology, Trial,
 };
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{ComparePlan, SizeCopies, SizePlan};
@@ -168,6 +168,16 @@ impl<'a> Sizing<'a> {
         self.is_out_of_time
     }
 
+    /// The study that confirmed the choice, and its case at the load, where that is a runtime alone: nothing else is exported.
+    #[must_use]
+    pub fn exported(&self) -> Option<(&Study, &Case)> {
+        let choice = self.found().choice?.cell;
+        let blocks =
+            self.studies.iter().rev().map(|stored| &stored.study).filter(|study| study.rounds != Rounds::Fixed(1));
+        let study = blocks.into_iter().find(|study| self.is_of(study, choice))?;
+        Some((study, study.cases.first()?)).filter(|(_, case)| case.topology.is_default())
+    }
+
     /// What it came to.
     #[must_use]
     pub fn found(&self) -> SizeFound {
@@ -244,14 +254,14 @@ impl<'a> Sizing<'a> {
             return self.step(SizeStage::Search, trials_of(study));
         }
         let [alone, unhurried] = [trials_of(study), u32::MAX].map(|room| self.step(SizeStage::Confirm, room));
-        if self.is_of(study, unhurried) { unhurried } else { alone }
+        let is_it = matches!(unhurried, SizeStep::Confirm { cell, .. } if self.is_of(study, cell));
+        if is_it { unhurried } else { alone }
     }
 
-    /// Whether a recorded part is of the size that this step confirms.
-    fn is_of(&self, study: &Study, step: SizeStep) -> bool {
-        let (SizeStep::Confirm { cell, .. }, Some(case)) = (step, study.cases.first()) else { return false };
-        let cell = self.grid.cells().get(cell);
-        let Some(Ok(plan)) = cell.map(|cell| planned(&self.plan, cell, SizeRole::Load)) else { return false };
+    /// Whether a recorded part is of this size.
+    fn is_of(&self, study: &Study, place: usize) -> bool {
+        let plan = self.grid.cells().get(place).map(|cell| planned(&self.plan, cell, SizeRole::Load));
+        let (Some(Ok(plan)), Some(case)) = (plan, study.cases.first()) else { return false };
         let is_ours = |candidate: &Candidate| {
             let is_set = |(name, _)| candidate.tuning.get(name) == case.tuning.get(name);
             candidate.runtime.id() == case.runtime && candidate.tuning.iter().all(is_set)

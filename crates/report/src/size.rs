@@ -49,6 +49,8 @@ pub struct SizeView<'a> {
     pub tariff: &'a Tariff,
     /// Whether it ended since its time was over.
     pub is_out_of_time: bool,
+    /// The study that confirmed the choice and the case in it, where `stampede export` can write its files.
+    pub files: Option<(&'a str, &'a str)>,
     /// What was measured.
     pub studies: &'a [StudyView<'a>],
 }
@@ -64,6 +66,10 @@ pub(crate) fn page(view: &SizeView<'_>) -> Page {
     let of_workers = memory::workers(view).into_iter().chain(memory::filled(view));
     blocks.extend(Block::list("Memory by worker", of_workers.map(Block::Item)));
     blocks.extend(Block::list("The same size elsewhere, all month", elsewhere(view).into_iter().map(Block::Item)));
+    blocks.extend(view.files.map(|(study, case)| {
+        let command = format!("stampede export dockerfile --study {study} --case {case} --output DIR");
+        Block::Paragraph(format!("Files to deploy the choice: {command}"))
+    }));
     Page { answer: conclusion(view), blocks }
 }
 

@@ -55,6 +55,11 @@ fn the_cheapest_that_holds_is_found_confirmed_and_reported() {
         "{conclusion}"
     );
     let (page, text) = (fs::read_to_string(page).unwrap(), fs::read_to_string(text).unwrap());
+    let part = text.split("stampede export dockerfile --study ").nth(1).unwrap().split(' ').next().unwrap();
+    let shown = machine.run(&["show", part, "--json", "-"]).json();
+    let tuned = &shown["cases"][0];
+    assert_eq!((&tuned["id"], &tuned["limits"]["cpus"]), (&"load".into(), &0.5.into()), "{part}");
+    assert_eq!(tuned["limits"]["memory_bytes"], 128 << 20);
     assert!(page.contains("</html>") && page.contains("CHOSEN") && text.contains("CHOSEN"), "{text}");
 
     // A search that came to its end is shown again, and nothing is measured.
