@@ -168,13 +168,13 @@ impl<'a> Sizing<'a> {
         self.is_out_of_time
     }
 
-    /// The study that confirmed the choice, and its case at the load, where that is a runtime alone: nothing else is exported.
+    /// The first study of the rounds that confirmed the choice, and its case at the load, where that is a runtime alone: nothing else is
+    /// exported. Later ones may be of another load alone.
     #[must_use]
     pub fn exported(&self) -> Option<(&Study, &Case)> {
         let choice = self.found().choice?.cell;
-        let blocks =
-            self.studies.iter().rev().map(|stored| &stored.study).filter(|study| study.rounds != Rounds::Fixed(1));
-        let study = blocks.into_iter().find(|study| self.is_of(study, choice))?;
+        let mut studies = self.studies.iter().map(|stored| &stored.study);
+        let study = studies.find(|study| study.rounds != Rounds::Fixed(1) && self.is_of(study, choice))?;
         Some((study, study.cases.first()?)).filter(|(_, case)| case.topology.is_default())
     }
 
